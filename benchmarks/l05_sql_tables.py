@@ -32,6 +32,10 @@ TOP_K = 10
 TRIES = 3
 LIMIT_MS = {"SQLite": {"none": 4, "2 %": 4, "28 %": 6}, "PostgreSQL": {"none": 30, "2 %": 10, "28 %": 40}}
 FILTERS: dict[str, dict[str, Any]] = {"none": {}, "2 %": {"category": "c7"}, "28 %": {"region": "north"}}
+CHANGES = {
+    "one row changed": "UPDATE docs SET body = body || ' anew' WHERE id = ?",
+    "one row was deleted": "DELETE FROM docs WHERE id = ?",
+}
 COLUMNS = "id integer PRIMARY KEY, body text, category text, region text"
 INDEXES = "CREATE INDEX by_category ON docs (category); CREATE INDEX by_region ON docs (region);"
 TEXT_INDEX = "CREATE INDEX by_words ON docs USING gin (to_tsvector('english', body)); ANALYZE docs"
@@ -73,8 +77,21 @@ async def _sqlite(rows: list[Any], questions: list[str]) -> list[Row]:
                            text_search_fields=["body"])  # fmt: skip
         await source.refresh()
         found = [await _measured(source, "SQLite", name, len(rows), questions) for name in FILTERS]
+        found += [await _followed(source, path, *change) for change in CHANGES.items()]
         await source.close()
     return found
+
+
+async def _followed(source: SqlSource, path: Path, what: str, statement: str) -> Row:
+    """How long the index takes to follow one change: CPU of this process, the best of some tries."""
+    times = []
+    for number in range(1, TRIES + 1):
+        with closing(sqlite3.connect(path)) as owner, owner:
+            owner.execute(statement, (number,))
+        started = time.process_time()
+        await source.refresh()
+        times.append(time.process_time() - started)
+    return Row("L5", f"SQLite: the index brought up to date after {what}, CPU", f"{min(times):.1f} s")
 
 
 async def _postgres(server: PostgresServer, rows: list[Any], questions: list[str]) -> list[Row]:

@@ -18,6 +18,7 @@ from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.weaviate_base import WeaviateStore
 
 if TYPE_CHECKING:
+    from groundgraph.sources.weaviate.client import WeaviateConnection
     from groundgraph.sources.weaviate_base.collections import BasePlace
 
 
@@ -199,8 +200,8 @@ def _of_entry(settings: Settings, number: int) -> KnowledgeBaseFile:
 # The store of a configuration whose knowledge base is in Weaviate.
 
 
-def weaviate_store(settings: Settings, base: KnowledgeBaseFile, shard: int | None = None) -> WeaviateStore:
-    """The store of `base`, one of the knowledge bases of `settings`, or of one `shard` of it.
+def place_of(base: KnowledgeBaseFile) -> BasePlace:
+    """Where `base` is in Weaviate.
 
     Raises:
         ConfigurationError: the base is embedded.
@@ -208,5 +209,20 @@ def weaviate_store(settings: Settings, base: KnowledgeBaseFile, shard: int | Non
     if base.place is None:
         message = f"the knowledge base {base.told} is embedded; this is for one in Weaviate (backend: weaviate)"
         raise ConfigurationError([Problem("knowledge_base.backend", message)])
+    return base.place
+
+
+def weaviate_store(
+    settings: Settings,
+    base: KnowledgeBaseFile,
+    shard: int | None = None,
+    connection: WeaviateConnection | None = None,
+) -> WeaviateStore:
+    """The store of `base`, one of the knowledge bases of `settings`, or of one `shard` of it; over `connection`, which
+    it leaves open, where one is given.
+
+    Raises:
+        ConfigurationError: the base is embedded.
+    """
     fields = {**base_fields(settings.knowledge_base or KnowledgeBaseSettings()), **base.fields}
-    return WeaviateStore(base.place, fields=fields, shard=shard)
+    return WeaviateStore(place_of(base), fields=fields, shard=shard, connection=connection)

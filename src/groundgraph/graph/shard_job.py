@@ -12,7 +12,7 @@ from typing import Any
 from groundgraph.graph.ingest import compiled_ingest
 from groundgraph.graph.ingest_documents import run_ingest
 from groundgraph.graph.ingest_resources import IngestResources, SharedStore
-from groundgraph.graph.knowledge_base_files import knowledge_base_file, weaviate_store
+from groundgraph.graph.knowledge_base_files import knowledge_base_file, place_of, weaviate_store
 from groundgraph.ingest.ingest_report import IngestReport
 from groundgraph.ingest.readers import Readers
 from groundgraph.nodes.ingest.find_documents import Share
@@ -20,6 +20,7 @@ from groundgraph.nodes.ingest.work import reason_of
 from groundgraph.resilience.blocking import run_in_background
 from groundgraph.settings.knowledge_base import ReaderSettings
 from groundgraph.settings.load_settings import load_settings
+from groundgraph.sources.weaviate.client import WeaviateConnection
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ def _resources(config: str | None, source: str | None, _changed: float) -> Inges
 
 
 def run_shards(jobs: Sequence[ShardJob]) -> list[IngestReport | str]:
-    """Take the documents of some shards into a base that `ingest_shards` made ready; those that are gone leave.
+    """Take the documents of some shards of one ingest into a base that `ingest_shards` made ready; those that are gone
+    leave.
 
     The shards are done at once: while one waits for the server's index, others read and write.
 
@@ -81,24 +83,36 @@ def run_shards(jobs: Sequence[ShardJob]) -> list[IngestReport | str]:
 
 
 async def _run_all(jobs: Sequence[ShardJob]) -> list[IngestReport | str]:
-    return list(await asyncio.gather(*map(_ended, jobs)))
-
-
-async def _ended(job: ShardJob) -> IngestReport | str:
+    # They are of one ingest, so what they work with is made once: clients and settings cost as much as small shards.
     try:
-        return await _run(job)
+        resources = _resources_of(jobs[0])
+        place = place_of(knowledge_base_file(resources.settings, jobs[0].source))
+    except Exception as error:  # it would end each of them
+        return [reason_of(error)] * len(jobs)
+    connection = WeaviateConnection(place.address, timeout=place.timeout)
+    try:
+        return list(await asyncio.gather(*(_ended(job, resources, connection) for job in jobs)))
+    finally:
+        await connection.close()
+
+
+def _resources_of(job: ShardJob) -> IngestResources:
+    if job.embeddings is None:
+        return _resources(job.config, job.source, Path(job.config).stat().st_mtime if job.config else 0.0)
+    settings = load_settings(job.config) if job.config else load_settings()
+    return IngestResources.build(settings, source=job.source, embeddings=job.embeddings)
+
+
+async def _ended(job: ShardJob, resources: IngestResources, connection: WeaviateConnection) -> IngestReport | str:
+    try:
+        return await _run(job, resources, connection)
     except Exception as error:  # the other shards go on
         return reason_of(error)
 
 
-async def _run(job: ShardJob) -> IngestReport:
-    if job.embeddings is None:
-        resources = _resources(job.config, job.source, Path(job.config).stat().st_mtime if job.config else 0.0)
-    else:
-        settings = load_settings(job.config) if job.config else load_settings()
-        resources = IngestResources.build(settings, source=job.source, embeddings=job.embeddings)
+async def _run(job: ShardJob, resources: IngestResources, connection: WeaviateConnection) -> IngestReport:
     base = knowledge_base_file(resources.settings, job.source)
-    store = SharedStore(lambda: weaviate_store(resources.settings, base, job.shard))
+    store = SharedStore(lambda: weaviate_store(resources.settings, base, job.shard, connection))
     readers = _kept_readers(resources.base.reader.model_dump_json())
     own = replace(resources, store=store, share=job.share, readers=lambda _: readers)
     return await run_ingest(compiled_ingest(own, checkpointer=False), {})

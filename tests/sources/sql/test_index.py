@@ -6,23 +6,16 @@ import asyncio
 import shutil
 import sqlite3
 import threading
-from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from asking import ask, ask_ids, opened
+from kept_index import check_index, index_files
 from plant_database import change, fill, watched_threads
 
 from groundgraph.search import word_index
-from groundgraph.search.rank import Question
-from groundgraph.search.word_index import WordIndex
 from groundgraph.sources.sql import SqlSource, keep_index, shape
-from groundgraph.sources.sql.index_file import WORDS
-
-
-def index_files(folder):
-    return sorted((folder / ".groundgraph" / "index").glob("*.sqlite"))
 
 
 @pytest.fixture
@@ -62,14 +55,7 @@ async def test_the_index_counts_what_it_holds_after_any_changes(plant):
         change(plant, statement)
         await asked_once(plant)
     (file,) = index_files(plant.parent)
-    with closing(sqlite3.connect(file)) as index:
-        rows = [f"{content} {other}".split() for content, other in index.execute("SELECT content, other FROM rows")]
-        counts = Counter(stem for row in rows for stem in set(row))
-        assert dict(index.execute("SELECT term, df FROM terms")) == counts
-        assert index.execute("SELECT rows, stems FROM tables").fetchone() == (len(rows), sum(map(len, rows)))
-        words = WordIndex(Path(f"{file}-words"), WORDS).at(index)
-        found = words.rows(index, Question(["new"], {"new": 9}, len(rows), 1.0), limit=100)
-        assert sorted(key for _, key, *_ in found) == list(range(1, 10))
+    assert check_index(file, "new") == list(range(1, 10))
 
 
 @pytest.mark.covers("R3")
@@ -84,9 +70,10 @@ async def test_a_long_update_is_not_waited_for_and_results_say_so(plant, monkeyp
 
     def update_and_wait(connection, *args, **options):
         # What is written and not committed must neither be seen nor stand in the way.
-        plain(connection, *args, **options)
+        removed = plain(connection, *args, **options)
         connection.execute("UPDATE state SET version = 'not yet'")
         assert go_on.wait(30)
+        return removed
 
     monkeypatch.setattr(keep_index, "update_index", update_and_wait)
     (best, *_) = await ask(source, "pump 17")

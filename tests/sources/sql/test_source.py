@@ -183,7 +183,7 @@ async def test_rows_that_a_filter_keeps_are_found_once_a_long_update_is_done(tmp
 
         def update_later(*args, **options):
             assert go_on.wait(30)
-            plain(*args, **options)
+            return plain(*args, **options)
 
         monkeypatch.setattr(keep_index, "update_index", update_later)
         (stale,) = await ask(source, "pump", tenant="a")

@@ -14,6 +14,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 from uuid import uuid4
@@ -52,13 +53,30 @@ def delete_former_index(folder: Path, source: str) -> None:
 def _is_former(path: Path) -> bool:
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as index:
-            (layout,) = index.execute("PRAGMA user_version").fetchone()
-            (made_by,) = index.execute("PRAGMA application_id").fetchone()
-            tables = {name for (name,) in index.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            return _has_former_tables(index)
     except sqlite3.Error:
         return False
-    own = {name for name in tables if not name.startswith("row_stems_")}
-    return layout == _FORMER_LAYOUT and made_by == 0 and own == _FORMER_TABLES
+
+
+def _has_former_tables(index: sqlite3.Connection) -> bool:
+    own = {name for name in _tables_in(index) if not name.startswith("row_stems_")}
+    return _made_by(index) == (0, _FORMER_LAYOUT) and own == _FORMER_TABLES
+
+
+def _made_by(index: sqlite3.Connection) -> tuple[int, int]:
+    """Which program made a file, and in which layout."""
+    (program,) = index.execute("PRAGMA application_id").fetchone()
+    (layout,) = index.execute("PRAGMA user_version").fetchone()
+    return program, layout
+
+
+def _tables_in(index: sqlite3.Connection) -> list[str]:
+    """The tables of a file, virtual ones first: with them go those that they keep their rows in."""
+    found = index.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB 'sqlite_*' "
+        "ORDER BY sql NOT LIKE 'CREATE VIRTUAL%'"
+    )
+    return [name for (name,) in found]
 
 
 LAYOUT = 3
@@ -67,6 +85,7 @@ APPLICATION_ID = 0x67726E64
 # A second process waits for one that builds the same index.
 WRITE_TIMEOUT = 60.0
 _KEPT = 8
+_OURS = (APPLICATION_ID, LAYOUT)
 
 _TABLES = """
 CREATE TABLE tables (slot INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, signature TEXT NOT NULL, header TEXT NOT NULL,
@@ -81,6 +100,19 @@ INSERT INTO state VALUES ('', '', 0);
 WORDS = WordTable(
     "rows", f"number >> {ROWID_BITS}, number, content, other", "number, key, content, other", ROWS.above_weight
 )
+
+
+@dataclass
+class IndexWrite:
+    """A write transaction on an index.
+
+    Attributes:
+        connection: in that transaction.
+        removed: a row is gone for good, so that the files are to hold nothing of it; the full-text index is built anew.
+    """
+
+    connection: sqlite3.Connection
+    removed: bool = False
 
 
 class IndexFile:
@@ -121,8 +153,8 @@ class IndexFile:
                 self._give_back(connection)
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A connection in one write transaction: all or nothing.
+    def writing(self) -> Iterator[IndexWrite]:
+        """One write transaction: all or nothing.
 
         Raises:
             SourceUnavailable: the index cannot be written, or another process held it for a minute.
@@ -131,23 +163,32 @@ class IndexFile:
             connection = self._open()
             try:
                 connection.execute("BEGIN IMMEDIATE")
-                yield connection
-                self.words.commit(connection)
+                write = IndexWrite(connection)
+                yield write
+                in_file = not isinstance(self._location, str)
+                self.words.commit(connection, anew=write.removed and in_file)
                 connection.execute("COMMIT")
+                if write.removed and in_file:
+                    _empty_log(connection)
             finally:
                 # Closing rolls back what was not committed.
                 connection.close()
 
     def mend(self, *, anew: bool = False) -> None:
-        """Have the full-text index built when it does not suit the rows, or `anew`.
+        """Have the full-text index built when it does not suit the rows, or `anew`; in memory where its folder cannot
+        be written.
 
         Raises:
-            SourceUnavailable: as for `writing`.
+            SourceUnavailable: the index cannot be read either.
         """
-        with self._typed_errors(), closing(self._open()) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            self.words.mend(connection, anew=anew)
-            connection.execute("COMMIT")
+        try:
+            with closing(self._open()) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                self.words.mend(connection, anew=anew)
+                connection.execute("COMMIT")
+        except (WordsUnusable, sqlite3.Error, OSError) as error:
+            with self.reading() as connection:
+                self.words.keep_in_memory(connection, error)
 
     def copy_of(self, index: sqlite3.Connection) -> None:
         """Hold what `index` holds, in place of what is here."""
@@ -214,7 +255,9 @@ def _connect(location: str | Path) -> sqlite3.Connection:
     )
     try:
         connection.execute("PRAGMA cache_size = -16000")
-        if connection.execute("PRAGMA user_version").fetchone()[0] != LAYOUT:
+        # Not every SQLite is built so that nothing is left of a row that is deleted.
+        connection.execute("PRAGMA secure_delete = ON")
+        if _made_by(connection) != _OURS:
             _create(connection, in_memory=is_uri)
     except BaseException:
         connection.close()
@@ -222,21 +265,45 @@ def _connect(location: str | Path) -> sqlite3.Connection:
     return connection
 
 
+def _empty_log(connection: sqlite3.Connection) -> None:
+    """Leave nothing of what was removed in the write-ahead log."""
+    # A reader that takes longer keeps it, until the next time or until the last connection closes.
+    connection.execute("PRAGMA busy_timeout = 1000")
+    with suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 def _create(connection: sqlite3.Connection, *, in_memory: bool) -> None:
+    _check_owner(connection)
     if not in_memory:
         use_write_ahead_log(connection, WRITE_TIMEOUT)
         connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("BEGIN IMMEDIATE")
     # Another process may have created it between the look and the lock; one of another version is built anew.
-    if connection.execute("PRAGMA user_version").fetchone()[0] != LAYOUT:
-        for name in ("tables", "rows", "row_stems", "terms", "state", "words", "words_gone"):
-            connection.execute(f"DROP TABLE IF EXISTS {name}")
+    if _made_by(connection) != _OURS:
+        _check_owner(connection)
+        for name in _tables_in(connection):
+            connection.execute(f'DROP TABLE IF EXISTS "{name}"')
         for statement in (_TABLES + WORDS.tables).split(";\n"):
             if statement.strip():
                 connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {LAYOUT}")
     connection.execute("COMMIT")
+
+
+def _check_owner(connection: sqlite3.Connection) -> None:
+    """Leave alone what is no index: everything in one may be deleted.
+
+    Raises:
+        SourceUnavailable: the file holds tables of somebody else.
+    """
+    if _made_by(connection)[0] == APPLICATION_ID or not _tables_in(connection) or _has_former_tables(connection):
+        return
+    (_, _, path), *_ = connection.execute("PRAGMA database_list")
+    raise SourceUnavailable(
+        f"The file '{path}' is no text index: it holds tables of something else. Name a file of its own with `index:`."
+    )
 
 
 # The text index in memory, for those who want no file beside their database.
@@ -270,8 +337,8 @@ class MemoryIndex:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A connection in one write transaction: all or nothing.
+    def writing(self) -> Iterator[IndexWrite]:
+        """One write transaction: all or nothing.
 
         Raises:
             SourceUnavailable: the source is closed.
@@ -281,8 +348,8 @@ class MemoryIndex:
             try:
                 with self.reading() as current:
                     copy.copy_of(current)
-                with copy.writing() as connection:
-                    yield connection
+                with copy.writing() as write:
+                    yield write
             except BaseException:
                 copy.close()
                 raise

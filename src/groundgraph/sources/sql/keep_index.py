@@ -33,10 +33,13 @@ def signature(identity: str, shapes: Sequence[TableShape]) -> str:
 
 def update_index(
     index: sqlite3.Connection, database: AnyDatabase, shapes: Sequence[TableShape], *, stopped: Callable[[], bool]
-) -> None:
+) -> bool:
     """Make the index hold exactly the rows of `shapes`. Runs inside the caller's transaction on `index`.
 
     It reads every row of the tables (0.5 s for 100 000), and stems those whose hash differs.
+
+    Returns:
+        whether it held rows that are gone.
 
     Raises:
         SourceUnavailable: `stopped()` said so, or the database cannot be read.
@@ -46,14 +49,16 @@ def update_index(
         name: (slot, made_for) for name, slot, made_for in index.execute("SELECT name, slot, signature FROM tables")
     }
     wanted = {shape.name: f"{mark}{_table_signature(shape)}" for shape in shapes}
+    removed = False
     for name, (slot, made_for) in known.items():
         if wanted.get(name) != made_for:
-            _forget_table(index, slot)
+            removed = _forget_table(index, slot) or removed
     kept = {name for name, (_, made_for) in known.items() if wanted.get(name) == made_for}
     for shape in shapes:
         if shape.name not in kept:
             _add_table(index, shape, wanted[shape.name])
-        _TableUpdate(index, shape, stopped).run(database)
+        removed = _TableUpdate(index, shape, stopped).run(database) or removed
+    return removed
 
 
 class _TableUpdate:
@@ -69,7 +74,8 @@ class _TableUpdate:
         self._rows = 0
         self._stems = 0
 
-    def run(self, database: AnyDatabase) -> None:
+    def run(self, database: AnyDatabase) -> bool:
+        """Whether rows are gone."""
         known = self._known()
         unused = max((number for number, _ in known.values()), default=self._base) + 1
         fields = self._shape.search_fields
@@ -95,6 +101,7 @@ class _TableUpdate:
         self._index.execute(
             "UPDATE tables SET rows = rows + ?, stems = stems + ? WHERE slot = ?", (self._rows, self._stems, self._slot)
         )
+        return bool(known)
 
     def _known(self) -> dict[Any, tuple[int, bytes]]:
         found = self._index.execute(
@@ -138,11 +145,13 @@ def _add_table(index: sqlite3.Connection, shape: TableShape, made_for: str) -> N
     )
 
 
-def _forget_table(index: sqlite3.Connection, slot: int) -> None:
+def _forget_table(index: sqlite3.Connection, slot: int) -> bool:
+    """Whether it had rows."""
     first, after = slot << ROWID_BITS, (slot + 1) << ROWID_BITS
-    index.execute("DELETE FROM rows WHERE number >= ? AND number < ?", (first, after))
+    removed = index.execute("DELETE FROM rows WHERE number >= ? AND number < ?", (first, after)).rowcount
     index.execute("DELETE FROM terms WHERE slot = ?", (slot,))
     index.execute("DELETE FROM tables WHERE slot = ?", (slot,))
+    return removed > 0
 
 
 def _table_signature(shape: TableShape) -> str:
@@ -195,7 +204,7 @@ class IndexKeeper:
             # An update for an earlier version may still run; this one's comes after it.
             update = self._started(made_for, version, shapes)
             update.join(_seconds_until(until))
-            if update.error and not usable:
+            if update.error and (to_the_end or not usable):
                 raise update.error
             if update.error or update.is_alive():
                 return False
@@ -237,9 +246,9 @@ class IndexKeeper:
 
     def run_update(self, made_for: str, version: Version, shapes: Sequence[TableShape]) -> None:
         """The work of the thread."""
-        with self.index.writing() as connection:
-            update_index(connection, self._database, shapes, stopped=self._stop.is_set)
-            connection.execute(
+        with self.index.writing() as write:
+            write.removed = update_index(write.connection, self._database, shapes, stopped=self._stop.is_set)
+            write.connection.execute(
                 "UPDATE state SET signature = ?, version = ?, changes = changes + 1",
                 (made_for, _written(version) if version.is_settled() else ""),
             )

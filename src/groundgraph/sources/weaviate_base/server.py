@@ -156,12 +156,16 @@ class BaseServer:
     Args:
         place: where the base is.
         shard: the one that is written to; None for the whole base.
+        connection: a connection that others use too, and that whoever made it closes; None for one of its own.
     """
 
-    def __init__(self, place: BasePlace, shard: int | None = None) -> None:
+    def __init__(
+        self, place: BasePlace, shard: int | None = None, connection: WeaviateConnection | None = None
+    ) -> None:
         self.place = place
         self.shard = shard
-        self.connection = WeaviateConnection(place.address, timeout=place.timeout)
+        self._is_own = connection is None
+        self.connection = connection or WeaviateConnection(place.address, timeout=place.timeout)
 
     async def call(
         self, work: Callable[[WeaviateAsyncClient], Awaitable[T]], *, model: str = "", limit: float | None = None
@@ -218,8 +222,9 @@ class BaseServer:
         return self._collection(client, self.place.memory(number)).with_tenant(tenant_name(tenant))
 
     async def close(self) -> None:
-        """Close the connection; the next request opens it again."""
-        await self.connection.close()
+        """Close the connection, if it is its own; the next request opens it again."""
+        if self._is_own:
+            await self.connection.close()
 
     def _collection(self, client: WeaviateAsyncClient, name: str) -> Any:
         return collection_of(client, name, self.place.consistency)

@@ -13,6 +13,7 @@ from groundgraph.core.errors import ConfigurationError, Problem, SourceUnavailab
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument, StoredDocument, Verified
 from groundgraph.sources.knowledge_base.ledger import check_model
 from groundgraph.sources.weaviate.address import load_client_library
+from groundgraph.sources.weaviate.client import WeaviateConnection
 from groundgraph.sources.weaviate_base import ledger
 from groundgraph.sources.weaviate_base.collections import (
     BasePlace,
@@ -151,6 +152,7 @@ class WeaviateStore:
         fields: the fields that filters may name beside `document`.
         lock_timeout: seconds to wait for another process that writes.
         shard: the one to write to, of a base that `open_for_shards` made ready; None for the whole base.
+        connection: see `BaseServer`.
     """
 
     def __init__(
@@ -160,11 +162,12 @@ class WeaviateStore:
         fields: Iterable[str] = (),
         lock_timeout: float = LOCK_TIMEOUT,
         shard: int | None = None,
+        connection: WeaviateConnection | None = None,
     ) -> None:
         self.place = place
         self._fields = ("document", *fields)
         self._lock_timeout = lock_timeout
-        self._server = BaseServer(place, shard)
+        self._server = BaseServer(place, shard, connection)
         self._state: BaseState | None = None
         # What opening the base had to repair, until somebody is told.
         self._repaired = Verified()
