@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from langchain_core.load import dumpd
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -17,6 +18,8 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
     convert_to_messages,
+    merge_message_runs,
+    messages_to_dict,
 )
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.pregel._messages import _messages_delta_reducer
@@ -65,6 +68,9 @@ LOOKS: dict[str, Callable[[list[Any]], Any]] = {
     "pydantic": MESSAGES.dump_json,
     "validated": MESSAGES.validate_python,
     "serializer": lambda said: SERIALIZER.loads_typed(SERIALIZER.dumps_typed(said)),
+    "langchain": lambda said: [dumpd(one) for one in said],
+    "dicts": messages_to_dict,
+    "merged": merge_message_runs,
     "pickle": lambda said: pickle.loads(pickle.dumps(said)),
     "copy": lambda said: [copy.copy(one) for one in said],
     "deep copy": copy.deepcopy,

@@ -11,6 +11,7 @@ from random import Random
 import pytest
 from held_file import held_file
 from langgraph.checkpoint.base import DeltaChannelHistory, empty_checkpoint
+from langgraph.checkpoint.serde.types import ERROR, INTERRUPT
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.pregel._checkpoint import _replay
 from langgraph.store.memory import InMemoryStore
@@ -126,3 +127,49 @@ async def test_writes_in_line_behind_one_that_a_locked_file_failed_wait_no_longe
         assert len(tried) == 1, "only the first one waited for the file"
         await write()
         assert len(tried) == 2
+
+
+async def _rows(saver: AsyncSqliteSaver) -> list[tuple[object, ...]]:
+    return [
+        tuple(row)
+        for table in ("checkpoints", "writes")
+        for row in await saver.conn.execute_fetchall(f"SELECT * FROM {table} ORDER BY 1, 2, 3, 4, 6")
+    ]
+
+
+@pytest.mark.covers("L2")
+async def test_it_writes_what_langgraphs_writes(tmp_path: Path) -> None:
+    written = []
+    for name in ("own", "plain"):
+        async with AsyncSqliteSaver.from_conn_string(str(tmp_path / name)) as plain:
+            saver = LinearSqliteSaver.over(plain) if name == "own" else plain
+            place = {"configurable": {"thread_id": 7, "checkpoint_ns": "", "user": "anna"}, "metadata": {"run": "1"}}
+            first, second = {**empty_checkpoint(), "id": "1", "ts": ""}, {**empty_checkpoint(), "id": "2", "ts": ""}
+            at = await saver.aput(place, first, {"source": "input", "step": -1, "word": "\ud800ü"}, {})
+            at = await saver.aput({**place, **at}, second, {"source": "loop", "step": 0}, {})
+            await saver.aput(at, {**second, "channel_values": {"a": 1}}, {"source": "loop", "step": 1}, {})
+            await saver.aput_writes(at, [("a", 1), ("b", [2]), (ERROR, "no")], "task", "path")
+            await saver.aput_writes(at, [("a", "not again"), ("c", None)], "task", "path")
+            await saver.aput_writes(at, [(ERROR, "once more"), (INTERRUPT, ())], "task")
+            written.append((at, await _rows(saver)))
+    assert written[0] == written[1]
+    assert len(written[0][1]) == 2 + 4
+
+
+@pytest.mark.covers("L2")
+async def test_a_write_that_is_cancelled_is_whole_and_blocks_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    async with AsyncSqliteSaver.from_conn_string(str(path)) as plain:
+        saver = LinearSqliteSaver.over(plain)
+        place = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+        await saver.setup()
+        for number in range(40):
+            write = asyncio.create_task(saver.aput(place, {**empty_checkpoint(), "id": f"{number:02}"}, {}, {}))
+            await asyncio.sleep(number / 40_000)
+            write.cancel()
+            await asyncio.gather(write, return_exceptions=True)
+        async with AsyncSqliteSaver.from_conn_string(str(path)) as other:
+            await other.conn.execute("PRAGMA busy_timeout=500")
+            await other.aput(place, {**empty_checkpoint(), "id": "99"}, {}, {})
+        assert not saver.conn.in_transaction
+        assert await saver.aget_tuple({"configurable": {**place["configurable"], "checkpoint_id": "99"}}) is not None

@@ -28,6 +28,7 @@ from groundgraph.core.errors import GroundGraphError, StorageLocked, ThreadBusy
 from groundgraph.core.evidence_store import readable_value
 from groundgraph.storage.damaged_rows import KeptRow, TellsDamage
 from groundgraph.storage.kept_messages import KeptConversation, KeptConversations, keeping_messages
+from groundgraph.storage.sqlite_writes import QuickSqliteSaver
 from groundgraph.storage.storage_errors import sqlite_error
 
 # LangGraph's SQLite store, whose errors name the file, and from which a damaged row takes nothing but itself.
@@ -191,7 +192,7 @@ class _Place(NamedTuple):
     checkpoint: str
 
 
-class _LinearHistory(AsyncSqliteSaver):
+class _LinearHistory(QuickSqliteSaver):
     """Knows how far back the last snapshot of the messages is, and reads no checkpoint on the way to it.
 
     The saver that it extends unpacks every ancestor until it finds the snapshot, about nine for each turn: in the two
@@ -343,8 +344,8 @@ class LinearSqliteSaver(TellsDamage, _LinearHistory):
 
     @override
     async def adelete_thread(self, thread_id: str) -> None:
-        self.conversations.forget(thread_id)
         await super().adelete_thread(thread_id)
+        self.conversations.forget(thread_id)
 
     async def kept_rows(self, thread_id: str | None) -> AsyncGenerator[KeptRow, None]:
         """The checkpoints, their metadata and writes: of a thread the newest first, or of all threads."""
