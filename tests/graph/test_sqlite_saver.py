@@ -156,6 +156,19 @@ async def test_it_writes_what_langgraphs_writes(tmp_path: Path) -> None:
     assert len(written[0][1]) == 2 + 4
 
 
+@pytest.mark.covers("L8")
+async def test_its_versions_and_langgraphs_stand_in_one_order(tmp_path: Path) -> None:
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as plain:
+        own = LinearSqliteSaver.over(plain)
+        versions = [None]
+        for saver in (own, own, plain, plain, own, plain, *[own] * 12):
+            versions.append(saver.get_next_version(versions[-1], None))
+        assert versions[1:] == sorted(versions[1:])
+        assert len(set(versions)) == len(versions)
+        assert own.get_next_version(9, None) > plain.get_next_version(8, None)
+        assert len(versions[-1]) < len(plain.get_next_version(None, None))
+
+
 @pytest.mark.covers("L2")
 async def test_a_write_that_is_cancelled_is_whole_and_blocks_no_other(tmp_path: Path) -> None:
     path = tmp_path / "t.sqlite"
