@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from typing import Annotated, Any, Literal, NotRequired, Self, get_type_hints
 
 from langchain_core.callbacks import BaseCallbackManager
@@ -95,7 +96,7 @@ class GrowingListChannel(DeltaChannel[list[Any]]):
         if not all(isinstance(one, BaseMessage) and one.id and one.type != "remove" for one in [*held[:1], *added]):
             return []
         if self._ids is None:
-            self._ids = {one.id for one in held}
+            self._ids = set(map(attrgetter("id"), held))
         ids = {one.id for one in added}
         if len(ids) < len(added) or not ids.isdisjoint(self._ids):
             return []

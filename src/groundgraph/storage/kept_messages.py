@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import ormsgpack
@@ -23,9 +23,9 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 
 class KeptBytes(NamedTuple):
-    """A message as it is stored: its class, its id, and what it is made of by what."""
+    """A message as it is stored: the class of what stands for it, its id, and what it is made of by what."""
 
-    kind: type[BaseMessage]
+    kind: type[_Unread]
     id: str
     data: bytes
     make: Callable[[int, bytes], Any]
@@ -60,7 +60,7 @@ def _kept(data: bytes, make: Callable[[int, bytes], Any]) -> KeptBytes | None:
     kind, given = _message_kind(module, name), values.get("id") if isinstance(values, dict) else None
     if kind is None or not isinstance(given, str) or not given or not all(isinstance(one, str) for one in values):
         return None
-    return KeptBytes(kind, given, data, make)
+    return KeptBytes(_unread_kind(kind), given, data, make)
 
 
 @cache
@@ -118,7 +118,7 @@ def _read(message: Any) -> Any:
     if isinstance(message, _Unread):
         kept: KeptBytes = object.__getattribute__(message, "kept")
         made = kept.make(EXT_PYDANTIC_V2, kept.data)
-        _set(message, "__class__", kept.kind)
+        _set(message, "__class__", type(made))
         for place in _PLACES:
             _set(message, place, getattr(made, place))
     return message
@@ -159,7 +159,7 @@ class KeptConversation:
                 if not isinstance(one, KeptBytes):
                     return None
                 size -= len(messages[one.id].data) if one.id in messages else 0
-                if one.kind is RemoveMessage:
+                if issubclass(one.kind, RemoveMessage):
                     messages.pop(one.id, None)
                 else:
                     messages[one.id] = one
@@ -170,7 +170,7 @@ class KeptConversation:
         """The conversation as LangGraph takes it from a saver, in messages that are its own."""
         kept = self.messages.values()
         # Loops that run in C: a thread of 5000 turns has 10000 messages in each of them.
-        messages = list(map(object.__new__, map(_unread_kind, map(attrgetter("kind"), kept))))
+        messages = list(map(object.__new__, map(itemgetter(0), kept)))
         deque(map(_set, messages, repeat("id"), self.messages), maxlen=0)
         deque(map(_set, messages, repeat("kept"), kept), maxlen=0)
         return {"writes": [], "seed": _DeltaSnapshot(messages)}
