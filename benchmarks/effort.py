@@ -16,7 +16,7 @@ class Effort:
         rounds: how often the subjects of a comparison take turns.
         turns: turns of each subject in a round.
         waits: repetitions of what takes long because something waits, such as a hanging source.
-        long_thread: turns of the long thread.
+        long_threads: turns of the long threads.
         processes: processes started per subject.
         chunks: chunks of the large knowledge base.
         questions: questions to it.
@@ -25,7 +25,7 @@ class Effort:
     rounds: int
     turns: int
     waits: int
-    long_thread: int
+    long_threads: tuple[int, ...]
     processes: int
     chunks: int = 100_000
     questions: int = 150
@@ -36,5 +36,5 @@ class Effort:
         return range(1000, 1000 + WARM_UP + self.rounds * self.turns)
 
 
-FULL = Effort(rounds=12, turns=20, waits=7, long_thread=200, processes=7)
-QUICK = Effort(rounds=2, turns=3, waits=1, long_thread=20, processes=1, chunks=2_000, questions=10)
+FULL = Effort(rounds=12, turns=20, waits=7, long_threads=(200, 1000), processes=7)
+QUICK = Effort(rounds=2, turns=3, waits=1, long_threads=(20,), processes=1, chunks=2_000, questions=10)

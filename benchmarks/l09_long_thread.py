@@ -1,4 +1,4 @@
-"""L9: a thread that grows long: neither a turn's CPU nor its bytes may grow with it."""
+"""L9: a thread that grows long: neither a turn's CPU nor its bytes nor the memory may grow with it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,21 @@ from typing import Any
 
 from benchmarks.effort import Effort
 from benchmarks.long_conversation import answer, converse, open_bare, open_conversation
+from benchmarks.memory import anonymous_mb
 from benchmarks.report import Row
-from benchmarks.setting import thread
+from benchmarks.setting import TOPICS, thread
 from benchmarks.stored_bytes import checkpoint_bytes, file_bytes
 
 CPU_RATIO = 1.3
 KB_PER_TURN = 85.0
-# The thread is looked at in ten windows, of 20 turns each in a full run.
-WINDOWS = 10
+# What the limit compares: the last so many turns with as many behind the first ones.
+WINDOW = 20
+MEMORY_RATIO = 1.1
+# Bytes are looked at after each tenth of the thread.
+TENTHS = 10
 WARM_UP_TURNS = 5
+# A graph whose messages are in LangGraph's ordinary channel writes all of them in each step: not for longer than this.
+USUAL_TURNS = 200
 
 
 @dataclass
@@ -30,42 +36,59 @@ class Course:
     """How a thread developed: CPU of each turn in milliseconds; bytes at the end of each window."""
 
     cpu_ms: list[float] = field(default_factory=list)
+    memory_mb: list[float] = field(default_factory=list)
     values: list[int] = field(default_factory=list)
     file: list[int] = field(default_factory=list)
 
-    def cpu(self, window: int) -> float:
-        size = len(self.cpu_ms) // WINDOWS
-        first = window % WINDOWS * size
-        return median(self.cpu_ms[first : first + size])
+    @property
+    def window(self) -> int:
+        return min(WINDOW, len(self.cpu_ms) // TENTHS)
+
+    @property
+    def cpu(self) -> tuple[float, float]:
+        """CPU of a turn behind the first ones, and of one of the last."""
+        return median(self.cpu_ms[self.window : 2 * self.window]), median(self.cpu_ms[-self.window :])
 
     def mean_kb(self, bytes_: list[int]) -> float:
         """What a turn adds on average over the whole thread."""
         return (bytes_[-1] - bytes_[0]) / 1000 / len(self.cpu_ms)
 
-    def kb_per_turn(self, bytes_: list[int], window: int) -> float:
-        """What a turn of the window adds; `values` and `file` begin with the size before the first turn."""
-        at = window % WINDOWS
-        return (bytes_[at + 1] - bytes_[at]) / 1000 / (len(self.cpu_ms) // WINDOWS)
+    def kb_per_turn(self, bytes_: list[int], tenth: int) -> float:
+        """What a turn of a tenth adds; `values` and `file` begin with the size before the first turn."""
+        at = tenth % TENTHS
+        return (bytes_[at + 1] - bytes_[at]) / 1000 / (len(self.cpu_ms) // TENTHS)
 
 
 def run(effort: Effort) -> list[Row]:
+    return [row for turns in effort.long_threads for row in measured(turns)]
+
+
+def measured(turns: int) -> list[Row]:
+    """The rows of a thread of so many turns."""
     with TemporaryDirectory() as folder:
-        return asyncio.run(_run(effort.long_thread, Path(folder)))
+        return asyncio.run(_measured(turns, Path(folder)))
 
 
-async def _run(turns: int, folder: Path) -> list[Row]:
+async def _measured(turns: int, folder: Path) -> list[Row]:
     async with AsyncExitStack() as stack:
-        graph = await open_conversation(stack, folder, range(turns))
+        # The same texts again and again, so that what grows is the thread, and not what is held of texts.
+        graph = await open_conversation(stack, folder, TOPICS)
         bare = await open_bare(stack, folder / "bare.sqlite", graph)
-        names = {"answer_conversational": _reply}
-        plain = await open_bare(stack, folder / "plain.sqlite", graph, work=names)
-        own, base, usual = await _courses(
-            turns,
+        subjects: list[Subject] = [
             (graph.checkpointer.conn, lambda name, number: converse(graph, name, number)),  # type: ignore[union-attr]
             (bare.checkpointer.conn, lambda name, _: bare.ainvoke({"value": 0}, thread(name))),
-            (plain.checkpointer.conn, lambda name, _: plain.ainvoke(_message(), thread(name))),
-        )
-    return [_cpu_row(own, base), *_bytes_rows(own, usual), _linear_row(own, usual)]
+        ]
+        if turns <= USUAL_TURNS:
+            names = {"answer_conversational": _reply}
+            plain = await open_bare(stack, folder / "plain.sqlite", graph, work=names)
+            subjects.append((plain.checkpointer.conn, lambda name, _: plain.ainvoke(_message(), thread(name))))
+        own, base, *usual = await _courses(turns, *subjects)
+    return [
+        _cpu_row(own, base),
+        _memory_row(own),
+        *_bytes_rows(own, usual[0] if usual else None),
+        _linear_row(own, usual[0] if usual else None),
+    ]
 
 
 Subject = tuple[Any, Callable[[str, int], Awaitable[Any]]]
@@ -84,7 +107,8 @@ async def _courses(turns: int, *subjects: Subject) -> list[Course]:
             started = time.process_time()
             await turn("long", number)
             course.cpu_ms.append((time.process_time() - started) * 1000)
-            if (number + 1) % (turns // WINDOWS) == 0:
+            course.memory_mb.append(anonymous_mb())
+            if (number + 1) % (turns // TENTHS) == 0:
                 await _look(course, connection)
     return courses
 
@@ -103,50 +127,71 @@ def _message() -> dict[str, Any]:
 
 
 def _cpu_row(own: Course, base: Course) -> Row:
-    growth, bare_growth = own.cpu(-1) / own.cpu(0), base.cpu(-1) / base.cpu(0)
+    growth, bare_growth = own.cpu[1] / own.cpu[0], base.cpu[1] / base.cpu[0]
     return Row(
         "L9",
-        f"{len(own.cpu_ms)} turns on a thread: CPU of a turn, last tenth over first tenth",
-        f"{own.cpu(0):.1f} to {own.cpu(-1):.1f} ms: {growth:.2f} times",
-        f"{base.cpu(0):.1f} to {base.cpu(-1):.1f} ms: {bare_growth:.2f} times, empty state",
+        f"{len(own.cpu_ms)} turns on a thread: CPU of one of the last {own.window} over one of turns {own.window} to "
+        f"{2 * own.window}",
+        f"{own.cpu[0]:.1f} to {own.cpu[1]:.1f} ms: {growth:.2f} times",
+        f"{base.cpu[0]:.1f} to {base.cpu[1]:.1f} ms: {bare_growth:.2f} times, empty state",
         f"{growth / bare_growth:.2f} times",
         f"{CPU_RATIO} times",
         growth <= CPU_RATIO,
-        {"growth": growth, "bare_growth": bare_growth},
+        {"turns": len(own.cpu_ms), "growth": growth, "bare_growth": bare_growth},
     )
 
 
-def _bytes_rows(own: Course, usual: Course) -> list[Row]:
-    last, usual_last = own.kb_per_turn(own.values, -1), usual.kb_per_turn(usual.values, -1)
+def _memory_row(own: Course) -> Row:
+    before, after = own.memory_mb[2 * own.window - 1], own.memory_mb[-1]
+    return Row(
+        "L9",
+        f"anonymous memory of the process, after {2 * own.window} turns and after {len(own.cpu_ms)}",
+        f"{before:.0f} to {after:.0f} MB: {after / before:.2f} times",
+        allowed=f"flat: {MEMORY_RATIO} times",
+        ok=after <= MEMORY_RATIO * before,
+        values={"turns": len(own.cpu_ms), "before_mb": before, "after_mb": after},
+    )
+
+
+def _bytes_rows(own: Course, usual: Course | None) -> list[Row]:
     return [
-        _size_row("mean checkpoint bytes of a turn", own.mean_kb(own.values), usual.mean_kb(usual.values)),
-        _size_row("checkpoint bytes of a turn of the last tenth", last, usual_last),
-        _size_row("mean growth of the saver's file per turn", own.mean_kb(own.file), usual.mean_kb(usual.file)),
+        _size_row("mean checkpoint bytes of a turn", own, usual, lambda one: one.mean_kb(one.values)),
+        _size_row(
+            "checkpoint bytes of a turn of the last tenth", own, usual, lambda one: one.kb_per_turn(one.values, -1)
+        ),
+        _size_row("mean growth of the saver's file per turn", own, usual, lambda one: one.mean_kb(one.file)),
     ]
 
 
-def _size_row(what: str, measured: float, baseline: float) -> Row:
+def _size_row(what: str, own: Course, usual: Course | None, size: Callable[[Course], float]) -> Row:
+    kb, usual_kb = size(own), size(usual) if usual else 0.0
     return Row(
         "L9",
-        what,
-        f"{measured:.1f} kB",
-        f"{baseline:.1f} kB, with messages only",
-        f"{measured / baseline:.2f} times",
+        f"{len(own.cpu_ms)} turns: {what}",
+        f"{kb:.1f} kB",
+        f"{usual_kb:.1f} kB, with messages only" if usual else "",
+        f"{kb / usual_kb:.2f} times" if usual else "",
         f"{KB_PER_TURN:g} kB",
-        measured <= KB_PER_TURN,
-        {"kb": measured, "bare_kb": baseline},
+        kb <= KB_PER_TURN,
+        {"turns": len(own.cpu_ms), "kb": kb, **({"bare_kb": usual_kb} if usual else {})},
     )
 
 
-def _linear_row(own: Course, usual: Course) -> Row:
-    growth = own.kb_per_turn(own.values, -1) / own.kb_per_turn(own.values, 1)
-    bare = usual.kb_per_turn(usual.values, -1) / usual.kb_per_turn(usual.values, 1)
+def _linear_row(own: Course, usual: Course | None) -> Row:
+    """Of the file, in which the conversation is written whole each time that it has doubled: second half over first."""
+    growth = _halves(own)
+    bare = f"{_halves(usual):.2f} times, with messages only" if usual else ""
     return Row(
         "L9",
-        "checkpoint bytes of a turn, last tenth over second tenth",
+        f"{len(own.cpu_ms)} turns: growth of the saver's file in the second half over that in the first",
         f"{growth:.2f} times",
-        f"{bare:.2f} times, with messages only",
+        bare,
         allowed="linear growth: about 1",
         ok=growth <= 1.2,
-        values={"growth": growth, "bare_growth": bare},
+        values={"turns": len(own.cpu_ms), "growth": growth},
     )
+
+
+def _halves(course: Course) -> float:
+    first, middle, last = course.file[0], course.file[TENTHS // 2], course.file[-1]
+    return (last - middle) / (middle - first)

@@ -22,6 +22,7 @@ LIMITS = {
 BY_NAME_ONLY = {
     "L6-million": "l06_million",
     "L7": "l07_weaviate",
+    "L9-5000": "l09_thread_of_5000",
     "L17": "l17_quotes",
     "L18": "l18_outcomes",
     "L19": "l19_ingest_workers",

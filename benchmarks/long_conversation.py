@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,8 @@ async def open_conversation(stack: AsyncExitStack, folder: Path, topics: range) 
         store={"type": "sqlite", "path": str(folder / "evidence.sqlite")},
     )
     model = ScriptedChatModel(answer())
+    # Else it keeps every prompt, for tests.
+    model._calls = deque(maxlen=1)  # type: ignore[assignment]
     sources = evidence_sources(topics)
     graph = await stack.enter_async_context(open_graph(settings, sources=sources, chat_model=model))
     await graph.checkpointer.setup()  # type: ignore[union-attr]

@@ -6,21 +6,25 @@ import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from random import Random
 
 import pytest
 from held_file import held_file
-from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.base import DeltaChannelHistory, empty_checkpoint
+from langgraph.checkpoint.serde.types import ERROR, INTERRUPT
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.pregel._checkpoint import _replay
 from langgraph.store.memory import InMemoryStore
 from turns import QUOTING, ask, build, docs, thread
 
 from groundgraph.core.errors import StorageLocked
+from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.storage.sqlite_saver import LinearSqliteSaver
 
 
-def told(history: Mapping[str, object]) -> dict[str, str]:
-    """What can be compared: writes hold messages, which are equal by their texts only; channels have no order."""
-    return {channel: repr(history[channel]) for channel in sorted(history)}
+def told(graph: TurnRunner, history: Mapping[str, DeltaChannelHistory]) -> dict[str, str]:
+    """What each channel comes to; that of a history may be told by a seed or by writes."""
+    return {name: repr(_replay(graph.channels[name], history[name]).get()) for name in sorted(history)}
 
 
 @pytest.mark.covers("L9")
@@ -31,17 +35,24 @@ async def test_the_history_is_langgraphs_own_at_every_checkpoint_and_on_forks(tm
         assert isinstance(graph.checkpointer, LinearSqliteSaver)
         for n in range(55):
             await ask(graph, f"grant types {n}", "t")
-        middle = [point async for point in graph.aget_state_history(thread(), limit=200)][120]
+        points = [point async for point in graph.aget_state_history(thread(), limit=200)]
+        # Its writes hold an answer, which is no part of the fork.
+        middle = next(point for point in points[120:] if point.next == ("record_turn",))
         await graph.aupdate_state(middle.config, {"metadata": {"forked": True}}, as_node="record_turn")
         await ask(graph, "on the fork", "t")
-        compared = 0
+        both = ["messages", "metadata"]
+        plain = {}
         for point in [point async for point in saver.alist(thread(), limit=250)]:
-            both = ["messages", "metadata"]
-            own = await graph.checkpointer.aget_delta_channel_history(config=point.config, channels=both)
             other = await saver.aget_delta_channel_history(config=point.config, channels=both)
-            assert told(own) == told(other)
-            compared += bool(own["messages"]["writes"])
-        assert compared > 200
+            plain[point.checkpoint["id"]] = point.config, told(graph, other)
+        newest, oldest = sorted(plain, reverse=True), sorted(plain)
+        # What was read last is where the next reading begins: from the one before, from a later one, from anywhere.
+        for order in (newest, oldest, Random(1).sample(oldest, len(oldest))):
+            for point in order:
+                config, expected = plain[point]
+                own = await graph.checkpointer.aget_delta_channel_history(config=config, channels=both)
+                assert told(graph, own) == expected
+        assert len({len(expected["messages"]) for _, expected in plain.values()}) > 50
         assert len((await graph.aget_state(thread())).values["messages"]) < 100
 
 
@@ -87,7 +98,7 @@ async def test_a_wrong_distance_in_the_metadata_of_a_checkpoint_is_not_believed(
         both = ["messages", "metadata"]
         own = await graph.checkpointer.aget_delta_channel_history(config=head, channels=both)
         plain = await saver.aget_delta_channel_history(config=head, channels=both)
-        assert told(own) == told(plain)
+        assert told(graph, own) == told(graph, plain)
         assert len((await graph.aget_state(thread())).values["messages"]) == 6
 
 
@@ -116,3 +127,62 @@ async def test_writes_in_line_behind_one_that_a_locked_file_failed_wait_no_longe
         assert len(tried) == 1, "only the first one waited for the file"
         await write()
         assert len(tried) == 2
+
+
+async def _rows(saver: AsyncSqliteSaver) -> list[tuple[object, ...]]:
+    return [
+        tuple(row)
+        for table in ("checkpoints", "writes")
+        for row in await saver.conn.execute_fetchall(f"SELECT * FROM {table} ORDER BY 1, 2, 3, 4, 6")
+    ]
+
+
+@pytest.mark.covers("L2")
+async def test_it_writes_what_langgraphs_writes(tmp_path: Path) -> None:
+    written = []
+    for name in ("own", "plain"):
+        async with AsyncSqliteSaver.from_conn_string(str(tmp_path / name)) as plain:
+            saver = LinearSqliteSaver.over(plain) if name == "own" else plain
+            place = {"configurable": {"thread_id": 7, "checkpoint_ns": "", "user": "anna"}, "metadata": {"run": "1"}}
+            first, second = {**empty_checkpoint(), "id": "1", "ts": ""}, {**empty_checkpoint(), "id": "2", "ts": ""}
+            at = await saver.aput(place, first, {"source": "input", "step": -1, "word": "\ud800ü"}, {})
+            at = await saver.aput({**place, **at}, second, {"source": "loop", "step": 0}, {})
+            await saver.aput(at, {**second, "channel_values": {"a": 1}}, {"source": "loop", "step": 1}, {})
+            await saver.aput_writes(at, [("a", 1), ("b", [2]), (ERROR, "no")], "task", "path")
+            await saver.aput_writes(at, [("a", "not again"), ("c", None)], "task", "path")
+            await saver.aput_writes(at, [(ERROR, "once more"), (INTERRUPT, ())], "task")
+            written.append((at, await _rows(saver)))
+    assert written[0] == written[1]
+    assert len(written[0][1]) == 2 + 4
+
+
+@pytest.mark.covers("L8")
+async def test_its_versions_and_langgraphs_stand_in_one_order(tmp_path: Path) -> None:
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as plain:
+        own = LinearSqliteSaver.over(plain)
+        versions = [None]
+        for saver in (own, own, plain, plain, own, plain, *[own] * 12):
+            versions.append(saver.get_next_version(versions[-1], None))
+        assert versions[1:] == sorted(versions[1:])
+        assert len(set(versions)) == len(versions)
+        assert own.get_next_version(9, None) > plain.get_next_version(8, None)
+        assert len(versions[-1]) < len(plain.get_next_version(None, None))
+
+
+@pytest.mark.covers("L2")
+async def test_a_write_that_is_cancelled_is_whole_and_blocks_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    async with AsyncSqliteSaver.from_conn_string(str(path)) as plain:
+        saver = LinearSqliteSaver.over(plain)
+        place = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+        await saver.setup()
+        for number in range(40):
+            write = asyncio.create_task(saver.aput(place, {**empty_checkpoint(), "id": f"{number:02}"}, {}, {}))
+            await asyncio.sleep(number / 40_000)
+            write.cancel()
+            await asyncio.gather(write, return_exceptions=True)
+        async with AsyncSqliteSaver.from_conn_string(str(path)) as other:
+            await other.conn.execute("PRAGMA busy_timeout=500")
+            await other.aput(place, {**empty_checkpoint(), "id": "99"}, {}, {})
+        assert not saver.conn.in_transaction
+        assert await saver.aget_tuple({"configurable": {**place["configurable"], "checkpoint_id": "99"}}) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -109,14 +110,16 @@ def recent_conversation(messages: Sequence[BaseMessage], turn: Turn, turns: int)
     if chosen := turn["chosen"]:
         ids = [message.id for message in messages]
         messages = messages[: ids.index(chosen["asked_in"])] if chosen["asked_in"] in ids else messages
-    before: list[BaseMessage] = [
+    # From its end: of a long conversation, nothing else is read.
+    before = (
         message
-        for message in messages
+        for message in reversed(messages)
         if isinstance(message, HumanMessage | AIMessage)
         and message.id != turn["message_id"]
         and not getattr(message, "tool_calls", None)
-    ]
-    return before[-2 * turns :] if turns else []
+    )
+    last: list[BaseMessage] = [*islice(before, 2 * turns)]
+    return last[::-1]
 
 
 def as_said(message: BaseMessage) -> BaseMessage:

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from operator import attrgetter
 from typing import Annotated, Any, Literal, NotRequired, Self, get_type_hints
 
 from langchain_core.callbacks import BaseCallbackManager
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph._internal._config import patch_config
 from langgraph._internal._constants import CONF, CONFIG_KEY_READ
@@ -65,8 +66,10 @@ class GrowingListChannel(DeltaChannel[list[Any]]):
         snapshot_frequency: writes before the first snapshot, and the fewest between two.
     """
 
-    __slots__ = ("_least",)
+    __slots__ = ("_ids", "_least")
     _least: int
+    _ids: set[str] | None
+    """Those of the messages in the list, and perhaps of more; None until they are needed."""
 
     @property
     def snapshot_frequency(self) -> int:
@@ -75,12 +78,38 @@ class GrowingListChannel(DeltaChannel[list[Any]]):
 
     @snapshot_frequency.setter
     def snapshot_frequency(self, least: int) -> None:
-        self._least = least
+        self._least, self._ids = least, None
+
+    def update(self, values: Sequence[Any]) -> bool:
+        """As LangGraph's, which goes through the whole list for each message that is added."""
+        added = self._only_added(values)
+        if not added:
+            self._ids = None
+            return super().update(values)
+        self.value = [*(self.value if self.is_available() else ()), *added]
+        return True
+
+    def _only_added(self, values: Sequence[Any]) -> list[Any]:
+        """The messages that come behind the list; none where `values` are, or do, anything else."""
+        added = [one for value in values for one in (value if isinstance(value, list) else [value])]
+        held = self.value if self.is_available() else []
+        if not all(isinstance(one, BaseMessage) and one.id and one.type != "remove" for one in [*held[:1], *added]):
+            return []
+        if self._ids is None:
+            self._ids = set(map(attrgetter("id"), held))
+        ids = {one.id for one in added}
+        if len(ids) < len(added) or not ids.isdisjoint(self._ids):
+            return []
+        # Also those of copies, for which it is enough that none is missing.
+        self._ids |= ids
+        return added
 
     # LangGraph's hand the present distance on, and one that has grown would never shrink with its list again.
     def copy(self) -> Self:
         """A copy of the channel and its list."""
-        return self._bounded(super().copy())
+        new = self._bounded(super().copy())
+        new._ids = self._ids
+        return new
 
     def from_checkpoint(self, checkpoint: Any) -> Self:
         """The channel with the list of a checkpoint."""

@@ -355,7 +355,8 @@ def _asked(
     A message under an id that was answered before, as a client that tries again sends it, is asked anew under an id of
     its own: LangGraph has put it in the place of the old one.
     """
-    at = next((n for n, message in enumerate(messages) if message_id and message.id == message_id), len(messages) - 1)
+    last = len(messages) - 1
+    at = next((n for n in range(last, -1, -1) if message_id and messages[n].id == message_id), last)
     found = messages[at] if messages else None
     if not isinstance(found, HumanMessage):
         return None, [], []

@@ -180,10 +180,10 @@ async def _move_older(
     state: AnswerInput, keep: int | None, evidence: EvidenceStore, runtime: Runtime[Context]
 ) -> list[AnyMessage]:
     """The messages that the window leaves out, which are in the store then; none when no store could hold them."""
-    messages = [message for message in state.get("messages", []) if message.id != answer_id(state["turn"])]
     store, thread = evidence.store_of(runtime.store), _thread(runtime)
     if keep is None or store is None or thread is None:
         return []
+    messages = [message for message in state.get("messages", []) if message.id != answer_id(state["turn"])]
     older = messages[: max(0, len(messages) + 1 - keep)]
     if older:
         await store.abatch([_message_put(thread, message) for message in older])

@@ -13,10 +13,11 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import DeltaChannelHistory
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.checkpoint.sqlite._delta import build_delta_channels_writes_history, build_delta_stage2_sql
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.base import Op, Result
@@ -26,6 +27,8 @@ from typing_extensions import override
 from groundgraph.core.errors import GroundGraphError, StorageLocked, ThreadBusy
 from groundgraph.core.evidence_store import readable_value
 from groundgraph.storage.damaged_rows import KeptRow, TellsDamage
+from groundgraph.storage.kept_messages import KeptConversation, KeptConversations, keeping_messages
+from groundgraph.storage.sqlite_writes import QuickSqliteSaver
 from groundgraph.storage.storage_errors import sqlite_error
 
 # LangGraph's SQLite store, whose errors name the file, and from which a damaged row takes nothing but itself.
@@ -161,14 +164,14 @@ def _is_there(path: str, file: int) -> bool:
 
 _ONE = "FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
 
-# The target and its ancestors, nearest first; only their ids.
+# The target and its ancestors, nearest first, back to a given one; only their ids.
 _ANCESTORS = """
 WITH RECURSIVE ancestors(id, parent) AS (
     SELECT checkpoint_id, parent_checkpoint_id FROM checkpoints
     WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?
     UNION ALL
     SELECT c.checkpoint_id, c.parent_checkpoint_id FROM ancestors CROSS JOIN checkpoints c
-    ON c.checkpoint_id = ancestors.parent WHERE c.thread_id = ? AND c.checkpoint_ns = ?
+    ON c.checkpoint_id = ancestors.parent WHERE c.thread_id = ? AND c.checkpoint_ns = ? AND ancestors.id <> ?
 )
 SELECT id FROM ancestors LIMIT ?
 """
@@ -183,39 +186,64 @@ WHERE thread_id = coalesce(?, thread_id) ORDER BY checkpoint_id DESC
 """
 
 
-class _LinearHistory(AsyncSqliteSaver):
+class _Place(NamedTuple):
+    thread: str
+    space: str
+    checkpoint: str
+
+
+class _LinearHistory(QuickSqliteSaver):
     """Knows how far back the last snapshot of the messages is, and reads no checkpoint on the way to it.
 
     The saver that it extends unpacks every ancestor until it finds the snapshot, about nine for each turn: in the two
-    hundredth turn of a thread that took most of the time. The checkpoint's own metadata tells the distance.
+    hundredth turn of a thread that took most of the time. The checkpoint's own metadata tells the distance. Of a
+    conversation that this process has read before, only what came since is read: writes to the channel `messages` are
+    taken to combine as LangGraph's reducer of messages combines them.
     """
+
+    conversations: KeptConversations
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """As LangGraph's; falls back to it where the distance is not known."""
-        place = config["configurable"]
-        thread, space = str(place["thread_id"]), place.get("checkpoint_ns", "")
-        target = place.get("checkpoint_id")
-        distances = await self._distances(thread, space, target, channels) if target else None
-        if not distances:
-            return await super().aget_delta_channel_history(config=config, channels=channels)
-        farthest = max(distances.values()) + 1
-        rows = await self._rows(_ANCESTORS, thread, space, target, thread, space, farthest)
-        ancestors = [row[0] for row in rows][1:]
+        """As LangGraph's, perhaps with the writes in the seed; falls back to it where the distance is not known."""
+        given = config["configurable"]
+        place = _Place(str(given["thread_id"]), given.get("checkpoint_ns", ""), given.get("checkpoint_id") or "")
+        distances = await self._distances(place, channels) if place.checkpoint else {}
         found: dict[str, DeltaChannelHistory] = {}
         for channel, distance in distances.items():
-            known = await self._known_history(thread, space, channel, ancestors[:distance], distance)
-            if known is None:
-                return await super().aget_delta_channel_history(config=config, channels=channels)
-            found.update(known)
+            keeping = keeping_messages(self.serde) if channel == "messages" else None
+            known = await self._conversation(place, distance, keeping) if keeping else None
+            known = known or await self._history(place, channel, await self._ancestors(place, distance), distance)
+            if known:
+                found[channel] = known
+        if len(found) < len(set(channels)):
+            return await super().aget_delta_channel_history(config=config, channels=channels)
         return found
 
-    async def _known_history(
-        self, thread: str, space: str, channel: str, chain: list[str], distance: int
-    ) -> Mapping[str, DeltaChannelHistory] | None:
-        seed = await self._snapshot(thread, space, chain[-1], channel) if chain else {}
-        if not seed and len(chain) == distance:
+    async def _conversation(self, place: _Place, distance: int, keeping: Any) -> DeltaChannelHistory | None:
+        """The history of the messages, which are held from now on; None where they are not stored as `keeping` reads
+        them."""
+        before = self.conversations.get(place.thread, place.space)
+        if before is None or before.checkpoint != place.checkpoint:
+            chain = await self._ancestors(place, distance, before.checkpoint if before else "")
+            if before is None or before.checkpoint not in chain:
+                # Also where a snapshot is nearer: what was written before that may belong to another branch.
+                before = KeptConversation("", {}, 0)
+            known = await self._history(place, "messages", chain, distance, keeping, before.checkpoint)
+            before = known and before.after(place.checkpoint, [*_seeds(known), *(one[2] for one in known["writes"])])
+            if before is None:
+                return None
+            self.conversations.put(place.thread, place.space, before)
+        return before.history()
+
+    async def _history(
+        self, place: _Place, channel: str, chain: list[str], distance: int, serde: Any = None, known: str = ""
+    ) -> DeltaChannelHistory | None:
+        """What was written to a channel in the checkpoints of `chain`, upon the snapshot in the last of them, unless
+        that is `known`; None where there is none."""
+        seed = await self._snapshot(place, chain[-1], channel, serde or self.serde) if chain and not known else {}
+        if not seed and not known and len(chain) == distance:
             return None
         writes = build_delta_stage2_sql(has_task_path=self._has_task_path, chain_lens=[len(chain)]) if chain else ""
         return build_delta_channels_writes_history(
@@ -223,27 +251,29 @@ class _LinearHistory(AsyncSqliteSaver):
             chain_by_ch={channel: chain},
             seed_val_by_ch=seed,
             seeded=set(seed),
-            stage2_rows=await self._rows(writes, thread, space, channel, *chain) if chain else [],
-            serde=self.serde,
-        )
+            stage2_rows=await self._rows(writes, *place[:2], channel, *chain) if chain else [],
+            serde=serde or self.serde,
+        )[channel]
 
-    async def _distances(self, thread: str, space: str, target: str, channels: Sequence[str]) -> dict[str, int] | None:
-        """How many checkpoints back the last snapshot of each channel is; None when that of one is not known."""
-        rows = await self._rows(f"SELECT metadata {_ONE}", thread, space, target)
+    async def _ancestors(self, place: _Place, distance: int, back_to: str = "") -> list[str]:
+        """Those of a checkpoint, the nearest first: as many as `distance`, or fewer where `back_to` is among them."""
+        rows = await self._rows(_ANCESTORS, *place, *place[:2], back_to, distance + 1)
+        return [row[0] for row in rows][1:]
+
+    async def _distances(self, place: _Place, channels: Sequence[str]) -> dict[str, int]:
+        """How many checkpoints back the last snapshot of each channel is; nothing when that of one is not known."""
+        rows = await self._rows(f"SELECT metadata {_ONE}", *place)
         metadata = json.loads(rows[0][0]) if rows else {}
         counters = metadata.get("counters_since_delta_snapshot") or {}
         try:
             known = {channel: int(counters[channel][1]) for channel in set(channels)}
         except (IndexError, KeyError, TypeError, ValueError):
-            return None
-        return known if min(known.values(), default=-1) >= 0 else None
+            return {}
+        return known if min(known.values(), default=-1) >= 0 else {}
 
-    async def _snapshot(self, thread: str, space: str, checkpoint: str, channel: str) -> dict[str, Any]:
-        query = (
-            "SELECT type, checkpoint FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
-        )
-        rows = await self._rows(query, thread, space, checkpoint)
-        values = self.serde.loads_typed(tuple(rows[0])).get("channel_values") or {}
+    async def _snapshot(self, place: _Place, checkpoint: str, channel: str, serde: Any) -> dict[str, Any]:
+        rows = await self._rows(f"SELECT type, checkpoint {_ONE}", *place[:2], checkpoint)
+        values = serde.loads_typed(tuple(rows[0])).get("channel_values") or {}
         return {channel: values[channel]} if channel in values else {}
 
     async def _rows(self, query: str, *parameters: Any) -> list[Any]:
@@ -251,6 +281,11 @@ class _LinearHistory(AsyncSqliteSaver):
         async with self.lock:
             # One way to the connection's thread and back; a cursor takes three.
             return list(await self.conn.execute_fetchall(query, parameters))
+
+
+def _seeds(history: DeltaChannelHistory) -> list[Any]:
+    seed: Any = history.get("seed", [])
+    return [seed.value if isinstance(seed, _DeltaSnapshot) else seed]
 
 
 class LinearSqliteSaver(TellsDamage, _LinearHistory):
@@ -273,6 +308,7 @@ class LinearSqliteSaver(TellsDamage, _LinearHistory):
         linear: Any = copy.copy(saver)
         linear.__class__ = cls
         linear._line, linear._locked_at = asyncio.Lock(), float("-inf")
+        linear.conversations = KeptConversations()
         linear.claims = ThreadFiles(partial(file_of, saver.conn))
         return linear
 
@@ -305,6 +341,11 @@ class LinearSqliteSaver(TellsDamage, _LinearHistory):
                     await self.conn.rollback()
                 return sqlite_error(error, await file_of(self.conn))
         return told
+
+    @override
+    async def adelete_thread(self, thread_id: str) -> None:
+        await super().adelete_thread(thread_id)
+        self.conversations.forget(thread_id)
 
     async def kept_rows(self, thread_id: str | None) -> AsyncGenerator[KeptRow, None]:
         """The checkpoints, their metadata and writes: of a thread the newest first, or of all threads."""
