@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -175,12 +176,14 @@ class PdfContent:
         headings: the headings that tags or the outline give to each page, in order.
         title: the title in the document's information, or an empty string.
         unreadable: the numbers, from 1, of the pages that cannot be read.
+        ruled: a page may have a table, as far as could be told.
     """
 
     pages: list[str] = field(default_factory=list)
     headings: list[list[MarkedHeading]] = field(default_factory=list)
     title: str = ""
     unreadable: list[int] = field(default_factory=list)
+    ruled: bool = False
 
 
 def read_pdf(path: Path, password: str | None) -> PdfContent:
@@ -203,11 +206,12 @@ def read_pdf(path: Path, password: str | None) -> PdfContent:
             tagged = tagged and not outline and (number < _PAGES_WITHOUT_HEADING or any(content.headings))
             # The lock is taken page by page, so that a long file does not keep short ones waiting.
             with PDFIUM:
-                text, headings = _page(pdfium, pdf, number, tagged=tagged)
+                text, headings, ruled = _page(pdfium, pdf, number, tagged=tagged, ruled=content.ruled)
             if text is None:
                 content.unreadable.append(number + 1)
             content.pages.append(text or "")
             content.headings.append(headings or outline.get(number, []))
+            content.ruled = ruled
             length += len(content.pages[-1])
             if length > MAX_CHARS:
                 raise IngestError(f"its text has more than {MAX_CHARS:_} characters; split it")
@@ -247,22 +251,48 @@ def _reason(code: int | None, password: str | None) -> str:
     return "it is encrypted, and the password under knowledge_base.passwords does not open it"
 
 
-def _page(pdfium: Any, pdf: Any, number: int, *, tagged: bool) -> tuple[str | None, list[MarkedHeading]]:
-    """Text and headings of a page; no text when it cannot be read."""
+def _page(
+    pdfium: Any, pdf: Any, number: int, *, tagged: bool, ruled: bool
+) -> tuple[str | None, list[MarkedHeading], bool]:
+    """Text and headings of a page, and whether it or one before, as `ruled` says, may have a table; no text when it
+    cannot be read."""
     try:
         page = pdf[number]
     except pdfium.PdfiumError:
-        return None, []
+        return None, [], True
     try:
         text_page = page.get_textpage()
         try:
-            return text_page.get_text_bounded(), tagged_headings(page, text_page) if tagged else []
+            headings = tagged_headings(page, text_page) if tagged else []
+            return text_page.get_text_bounded(), headings, ruled or _may_be_ruled(page)
         finally:
             text_page.close()
     except pdfium.PdfiumError:
-        return None, []
+        return None, [], True
     finally:
         page.close()
+
+
+def _may_be_ruled(page: Any) -> bool:
+    try:
+        return is_ruled(page)
+    except Exception:  # whoever reads the tables is told
+        return True
+
+
+# Fewer strokes rule no table of two rows and two columns.
+_FEWEST_STROKES = 4
+
+
+def is_ruled(page: Any) -> bool:
+    """Whether a page has the strokes of a table, and stands upright in its own corner, as cells are measured."""
+    raw = optional_package("pypdfium2.raw", "a PDF")
+    box = page.get_mediabox()
+    if page.get_rotation() or tuple(box[:2]) != (0, 0) or page.get_cropbox() != box:
+        return False
+    objects = (raw.FPDFPage_GetObject(page, number) for number in range(raw.FPDFPage_CountObjects(page)))
+    kinds = Counter(map(raw.FPDFPageObj_GetType, objects))
+    return kinds[raw.FPDF_PAGEOBJ_PATH] >= _FEWEST_STROKES or kinds[raw.FPDF_PAGEOBJ_FORM] > 0
 
 
 _BETWEEN_PAGES = "\n\n"
@@ -280,8 +310,10 @@ _OWN_NUMBER = r"^[ \t]*(?:(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*[.)]?\s+)?"
 _NAMED = 20
 
 
-def load_pdf(path: Path, name: str, *, password: str | None = None) -> Document:
-    """The document in the PDF at `path`, with a part for each page whose metadata is `{"page": n}`, n from 1.
+def load_pdf(path: Path, name: str, *, password: str | None = None) -> tuple[Document, bool]:
+    """The document in the PDF at `path`, and whether it may have ruled tables.
+
+    It has a part for each page whose metadata is `{"page": n}`, n from 1.
 
     The text of a page comes in the order in which the file has it, which in columns is column by column as a rule. A
     word that was divided at the end of a line is whole where the document has it whole elsewhere.
@@ -306,7 +338,7 @@ def load_pdf(path: Path, name: str, *, password: str | None = None) -> Document:
     )
     text = _BETWEEN_PAGES.join(content.pages)
     metadata = {"title": title, **running_metadata(content.pages)}
-    return Document(name, text, PDF, metadata, 0, tuple(warnings), parts=parts, headings=headings)
+    return Document(name, text, PDF, metadata, 0, tuple(warnings), parts=parts, headings=headings), content.ruled
 
 
 def _tail(path: Path) -> bytes:
