@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 import re
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from groundgraph.core.document import PDF, Document, Heading, Part
 from groundgraph.core.errors import IngestError
 from groundgraph.ingest.load_text import running_metadata
 from groundgraph.ingest.read_file import MAX_CHARS, optional_package
+from groundgraph.ingest.ruled_page import may_be_ruled
 
 # The headings that a PDF marks: by the tags of its pages, or in its outline. Callers hold the lock of pdfium.
 
@@ -131,7 +132,7 @@ def _string(read: Callable[..., int]) -> str:
 
 # The text of PDF pages as a reader would write it down.
 
-_LINE_END = re.compile(r"(?:(?<![ \t])[ \t]++)?(?:\r\n?|\n|\f)")
+_SPACE_AT_END = re.compile(r"(?<![ \t])[ \t]++\n")
 # pdfium puts one of these in place of a hyphen at the end of a line and of the line's end.
 _MARKS = "\ufffe\x02"
 _DIVIDED = re.compile(f"((?:(?<!\\w)\\w++)?)[{_MARKS}]\\s*+(\\w*+)")
@@ -144,11 +145,17 @@ def page_texts(pages: Sequence[str]) -> list[str]:
     A hyphen at the end of a line goes where the document has the same word without one, and stays otherwise; the
     word is on one line then.
     """
-    lined = [_LINE_END.sub("\n", page).strip() for page in pages]
+    lined = [_lined(page).strip() for page in pages]
     if any(mark in page for page in lined for mark in _MARKS):
         known = {word.casefold() for page in lined for word in re.findall(r"\w+", page)}
         lined = [_DIVIDED.sub(lambda found: _joined(found, known), page) for page in lined]
     return [_CONTROL.sub("", page) for page in lined]
+
+
+def _lined(page: str) -> str:
+    lined = page.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n")
+    # Few pages have such space, and the pattern looks at every character.
+    return _SPACE_AT_END.sub("\n", lined) if " \n" in lined or "\t\n" in lined else lined
 
 
 def _joined(found: re.Match[str], known: set[str]) -> str:
@@ -264,35 +271,13 @@ def _page(
         text_page = page.get_textpage()
         try:
             headings = tagged_headings(page, text_page) if tagged else []
-            return text_page.get_text_bounded(), headings, ruled or _may_be_ruled(page)
+            return text_page.get_text_bounded(), headings, ruled or may_be_ruled(page)
         finally:
             text_page.close()
     except pdfium.PdfiumError:
         return None, [], True
     finally:
         page.close()
-
-
-def _may_be_ruled(page: Any) -> bool:
-    try:
-        return is_ruled(page)
-    except Exception:  # whoever reads the tables is told
-        return True
-
-
-# Fewer strokes rule no table of two rows and two columns.
-_FEWEST_STROKES = 4
-
-
-def is_ruled(page: Any) -> bool:
-    """Whether a page has the strokes of a table, and stands upright in its own corner, as cells are measured."""
-    raw = optional_package("pypdfium2.raw", "a PDF")
-    box = page.get_mediabox()
-    if page.get_rotation() or tuple(box[:2]) != (0, 0) or page.get_cropbox() != box:
-        return False
-    objects = (raw.FPDFPage_GetObject(page, number) for number in range(raw.FPDFPage_CountObjects(page)))
-    kinds = Counter(map(raw.FPDFPageObj_GetType, objects))
-    return kinds[raw.FPDF_PAGEOBJ_PATH] >= _FEWEST_STROKES or kinds[raw.FPDF_PAGEOBJ_FORM] > 0
 
 
 _BETWEEN_PAGES = "\n\n"
@@ -327,7 +312,7 @@ def load_pdf(path: Path, name: str, *, password: str | None = None) -> tuple[Doc
         raise IngestError("the file is empty")
     content = read_pdf(path, password)
     content.pages = page_texts(content.pages)
-    poor = [number for number, text in enumerate(content.pages, 1) if sum(map(str.isalpha, text)) < _MIN_LETTERS]
+    poor = [number for number, text in enumerate(content.pages, 1) if not _has_text(text)]
     if len(poor) == len(content.pages):
         raise IngestError(_NO_TEXT)
     parts = _parts(content.pages)
@@ -339,6 +324,10 @@ def load_pdf(path: Path, name: str, *, password: str | None = None) -> tuple[Doc
     text = _BETWEEN_PAGES.join(content.pages)
     metadata = {"title": title, **running_metadata(content.pages)}
     return Document(name, text, PDF, metadata, 0, tuple(warnings), parts=parts, headings=headings), content.ruled
+
+
+def _has_text(page: str) -> bool:
+    return sum(1 for _ in islice(filter(str.isalpha, page), _MIN_LETTERS)) == _MIN_LETTERS
 
 
 def _tail(path: Path) -> bytes:
