@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from statistics import median
 
 from benchmarks import l11_loading as loading
@@ -19,6 +19,7 @@ from groundgraph.graph.ingest_documents import run_ingest
 from groundgraph.ingest.ingest_report import IngestReport
 
 SECTIONS_PER_FILE = 10
+MB, PAGES, RECORDS = 5, 1000, 20_000
 
 
 def run(effort: Effort) -> list[Row]:
@@ -26,23 +27,27 @@ def run(effort: Effort) -> list[Row]:
 
 
 def _whole(effort: Effort) -> list[Row]:
-    files, pages, count = 10 * effort.turns, loading.PAGES * effort.turns, loading.RECORDS * effort.turns
+    files, pages, count = 40 * effort.turns, 40 * effort.turns, 1500 * effort.turns
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        kinds = ("markdown", "text", "pdf", "csv")
-        for kind in kinds:
+        for kind in ("markdown", "text", "pdf", "csv"):
             (folder / kind).mkdir()
         for number in range(files):
             _sections(folder, number)
-        loading._pdf(folder / "pdf" / "a.pdf", pages)
+        for number in range(8):
+            loading._pdf(folder / "pdf" / f"{number}.pdf", pages // 8)
         loading._csv(folder / "csv" / "a.csv", records("table", range(count // 10)))
-        sections = files * SECTIONS_PER_FILE
-        figures = zip(
-            kinds, ("sections", "sections", "pages", "records"), (sections, sections, pages, count), strict=True
-        )
-        limits = {"sections": 1000, "pages": 150, "records": 5000}
-        rows = [_row(effort, folder, kind, unit, number, limits[unit]) for kind, unit, number in figures]
+        rows = [
+            _row(effort, folder, "markdown", "MB", _megabytes(folder / "markdown"), MB),
+            _row(effort, folder, "text", "MB", _megabytes(folder / "text"), MB),
+            _row(effort, folder, "pdf", "pages", pages // 8 * 8, PAGES),
+            _row(effort, folder, "csv", "records", count, RECORDS),
+        ]
         return [*rows, _again(effort, folder, files)]
+
+
+def _megabytes(folder: Path) -> float:
+    return sum(file.stat().st_size for file in folder.iterdir()) / 1e6
 
 
 def _sections(folder: Path, number: int) -> None:
@@ -58,25 +63,27 @@ def _sections(folder: Path, number: int) -> None:
     (folder / "text" / f"{number}.txt").write_text(plain)
 
 
-def _row(effort: Effort, folder: Path, kind: str, unit: str, count: int, allowed: int) -> Row:
-    rates = []
+def _row(effort: Effort, folder: Path, kind: str, unit: str, count: float, allowed: int) -> Row:
+    rates, alone = [], []
     for number in range(min(effort.rounds, 5)):
-        base = folder / f"{kind}{number}.sqlite"
-        rates.append(count / _cpu(lambda: _ingest(base, folder / kind)))  # noqa: B023
+        own, read = _cpu(lambda: _ingest(folder / f"{kind}{number}.sqlite", folder / kind))  # noqa: B023
+        rates.append(count / (own + read))
+        alone.append(count / own)
     measured = median(rates)
     return Row(
         "L11",
-        f"{kind}: {unit} through the whole ingest graph into a base, per second of CPU",
-        f"{measured:.0f} {unit}/s",
+        f"{kind}: {unit} through the whole ingest graph into a base, per second of CPU of all its processes",
+        loading.rate(measured, unit),
+        f"{loading.rate(median(alone), unit)} per second of its own process",
         allowed=f"{allowed} {unit}/s",
         ok=measured >= allowed,
-        values={"per_second": measured},
+        values={"per_second": measured, "per_own_second": median(alone)},
     )
 
 
 def _again(effort: Effort, folder: Path, files: int) -> Row:
     base = folder / "markdown0.sqlite"
-    rates = [files / _cpu(lambda: _ingest(base, folder / "markdown")) for _ in range(min(effort.rounds, 5))]
+    rates = [files / sum(_cpu(lambda: _ingest(base, folder / "markdown"))) for _ in range(min(effort.rounds, 5))]
     measured = median(rates)
     return Row(
         "L11", "a second run over unchanged Markdown files", f"{measured:.0f} files/s", values={"per_second": measured}
@@ -91,7 +98,14 @@ def _ingest(base: Path, folder: Path) -> IngestReport:
     return report
 
 
-def _cpu(work: Callable[[], object]) -> float:
-    started = time.process_time()
+def _cpu(work: Callable[[], object]) -> tuple[float, float]:
+    """Seconds of this process, and of those that read for it, their start included."""
+    before = [_spent(who) for who in (RUSAGE_SELF, RUSAGE_CHILDREN)]
     work()
-    return max(time.process_time() - started, 1e-6)
+    own, read = (_spent(who) - known for who, known in zip((RUSAGE_SELF, RUSAGE_CHILDREN), before, strict=True))
+    return max(own, 1e-6), read
+
+
+def _spent(who: int) -> float:
+    usage = getrusage(who)
+    return usage.ru_utime + usage.ru_stime

@@ -25,7 +25,7 @@ def chain(choice, model=None):
 async def test_without_a_model_the_text_is_the_heading_path_and_the_chunk():
     content = chain("content")
     assert isinstance(content, ContentWithHeadings)
-    assert await content(CHUNK, "about") == [f"Guide > Pumps\n{CHUNK.text}"]
+    assert content(CHUNK, "about") == [f"Guide > Pumps\n{CHUNK.text}"]
     assert not content.generated
 
 
@@ -37,7 +37,7 @@ def test_the_title_stands_in_the_path_once():
 
 
 async def test_a_chunk_without_headings_is_found_by_itself():
-    assert await ContentWithHeadings()(Chunk(Document("t", "x"), 0, 0, 1, (), "x"), "") == ["x"]
+    assert ContentWithHeadings()(Chunk(Document("t", "x"), 0, 0, 1, (), "x"), "") == ["x"]
 
 
 async def test_a_model_writes_questions_told_the_qualifying_text():

@@ -24,7 +24,7 @@ from groundgraph.core.document import Chunk, Document
 from groundgraph.core.errors import StorageLocked
 from groundgraph.core.knowledge_store import PreparedChunk, PreparedDocument
 from groundgraph.sources.knowledge_base import KnowledgeBaseWriter, saved_vectors, vectors
-from groundgraph.sources.knowledge_base.writer import DocumentRows, document_rows
+from groundgraph.sources.knowledge_base.document_rows import DocumentRows, document_rows
 
 DOCUMENTS, SIZE = 12, 8
 

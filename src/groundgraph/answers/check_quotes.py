@@ -153,7 +153,7 @@ def quotations(answer: CheckedAnswer) -> Iterator[tuple[str, Claim]]:
         # The sentences are in order and do not overlap.
         first = bisect_right(answer.claims, start, key=lambda claim: claim.end)
         inside = answer.claims[first : bisect_left(answer.claims, end, key=lambda claim: claim.start)]
-        if inside and len(list(words(text))) >= LEAST_WORDS:
+        if inside and len(words(text)) >= LEAST_WORDS:
             labels = dict.fromkeys(label for claim in inside for label in claim.labels)
             yield text, replace(inside[-1], labels=tuple(labels))
 

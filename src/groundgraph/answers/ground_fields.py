@@ -28,7 +28,7 @@ class UserWords:
     @cached_property
     def spoken(self) -> list[str]:
         """Its words, folded."""
-        return list(words(self.text))
+        return words(self.text)
 
     @cached_property
     def distinct(self) -> list[str]:
@@ -50,7 +50,7 @@ class UserWords:
     def holds(self, value: str) -> bool:
         """Whether `value` stands in it at word boundaries, in the same form or that of a plural or of a case, and is
         not what the message excludes: "not critical" asks for no critical one."""
-        wanted = list(words(value))
+        wanted = words(value)
         starts = range(len(self.spoken) - len(wanted) + 1)
         return bool(wanted) and any(
             all(_same_word(self.spoken[start + place], word) for place, word in enumerate(wanted))
@@ -110,7 +110,7 @@ def _is_nearly_said(text: str, said: UserWords) -> bool:
     # Few configurations need it, and importing it takes time.
     from rapidfuzz import fuzz, process
 
-    wanted = list(words(text))[:_COMPARED]
+    wanted = words(text)[:_COMPARED]
     return any(process.extractOne(word, said.distinct, scorer=fuzz.ratio, score_cutoff=_MISSPELT) for word in wanted)
 
 

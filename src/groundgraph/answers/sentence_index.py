@@ -84,7 +84,7 @@ def _sentence(text: str, start: int, end: int, code: list[tuple[int, int]]) -> S
     start = marker.end() if marker else start
     own = text[start:end]
     in_code = any(start < last and first < end for first, last in code)
-    spoken = list(words(own))
+    spoken = words(own)
     said = content_stems(spoken)
     return Sentence(start, end, tuple(said), frozenset(said), not in_code and _is_quotable(own, len(spoken)))
 

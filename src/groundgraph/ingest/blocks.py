@@ -6,8 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_block import heading as heading_rule
 from markdown_it.token import Token
 
 from groundgraph.core.document import MARKDOWN, PDF, PPTX, RECORDS, RESTRUCTURED_TEXT, Document, Heading, Part
@@ -17,8 +20,7 @@ from groundgraph.text.words import sentences
 LINE_END = re.compile(r"\n|\r\n?")
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """One paragraph, heading, table ... with the white space after it.
 
     Attributes:
@@ -71,15 +73,16 @@ _NO_TITLE_END = tuple(".,;:!?")
 _MAX_TITLE = 100
 
 
-@dataclass(frozen=True)
-class _Line:
+class _Line(NamedTuple):
+    """Its text is without white space at the end."""
+
     start: int
     end: int
     text: str
 
     @property
     def blank(self) -> bool:
-        return not self.text.strip()
+        return not self.text
 
 
 @dataclass(frozen=True)
@@ -264,6 +267,27 @@ _BLOCK_RULES = MarkdownIt("commonmark").enable("table")
 _BLOCK_RULES.core.ruler.enableOnly(["normalize", "block"])
 _INLINE_RULES = MarkdownIt("commonmark")
 _WHOLE = ("fence", "code_block", "table_open")
+# Lines that begin with a letter, up to a blank one: a paragraph, whatever stands around it.
+_PLAIN_LINES = re.compile(r" {0,3}[^\W\d_][^\n]*+(?:\n {0,3}[^\W\d_][^\n]*+)*+(?=\n[ \t]*+(?:\n|\Z)|\Z)")
+
+
+def _quickly(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """The rule for outermost paragraphs and headings that no other rule can claim; asking all of them takes longer."""
+    if silent or state.parentType != "root" or state.level or state.blkIndent:
+        return False
+    if state.src.startswith("#", state.bMarks[start]) and (start + 1 == end or state.isEmpty(start + 1)):
+        return heading_rule(state, start, end, silent)
+    found = _PLAIN_LINES.match(state.src, state.bMarks[start])
+    if found is None:
+        return False
+    state.line = start + 1 + found.group().count("\n")
+    state.push("paragraph", "p", 0).map = [start, state.line]
+    return True
+
+
+_BLOCK_RULES.block.ruler.before("table", "quick", _quickly)
+# Without any of these, what a heading says is what stands there.
+_INLINE_MARKUP = re.compile(r"[\\`*_\[\]!<&\r\n\0]")
 
 
 def markdown_blocks(text: str, start: int = 0) -> list[Block]:
@@ -284,6 +308,8 @@ def _outermost(tokens: list[Token], lines: list[int]) -> Iterator[Block]:
 
 
 def _plain(markup: str) -> str:
+    if not _INLINE_MARKUP.search(markup):
+        return " ".join(markup.split())
     children = _INLINE_RULES.parseInline(markup)[0].children or []
     words = (
         child.content if child.type in ("text", "code_inline", "image") else " "

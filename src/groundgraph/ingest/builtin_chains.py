@@ -40,7 +40,7 @@ class ContentAsMatchingText:
     signature: str = "identity 1"
     generated: bool = False
 
-    async def __call__(self, chunk: Chunk, qualifying_text: str) -> list[str]:  # noqa: ARG002 - the protocol's
+    def __call__(self, chunk: Chunk, qualifying_text: str) -> list[str]:  # noqa: ARG002 - the protocol's
         """The text of `chunk`."""
         return [chunk.text]
 
@@ -51,7 +51,7 @@ class ContentAsQualifyingText:
 
     signature: str = "identity 1"
 
-    async def __call__(self, document: Document, chunks: Sequence[Chunk]) -> list[str]:  # noqa: ARG002
+    def __call__(self, document: Document, chunks: Sequence[Chunk]) -> list[str]:  # noqa: ARG002
         """The text of each of `chunks`."""
         return [chunk.text for chunk in chunks]
 

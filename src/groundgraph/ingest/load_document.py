@@ -15,6 +15,15 @@ from groundgraph.ingest.read_file import read_file
 from groundgraph.ingest.records import load_csv, load_jsonl
 
 
+def read_document(
+    path: Path, name: str, password: str | None = None, encoding: str | None = None
+) -> tuple[Document, bool]:
+    """As `load_document`, and whether it is a PDF that may have ruled tables."""
+    if MEDIA_TYPES.get(path.suffix.lower()) == PDF:
+        return load_pdf(path, name, password=password)
+    return load_document(path, name, password, encoding), False
+
+
 def load_document(path: Path, name: str, password: str | None = None, encoding: str | None = None) -> Document:
     """The document in the file at `path`, under `name`.
 
@@ -37,7 +46,7 @@ def load_document(path: Path, name: str, password: str | None = None, encoding: 
     if media_type is None:
         raise IngestError(f"{suffix or 'a file without a suffix'} is not supported")
     if media_type == PDF:
-        return load_pdf(path, name, password=password)
+        return load_pdf(path, name, password=password)[0]
     data = read_file(path)
     if media_type == HTML:
         return _page(name, data)

@@ -61,7 +61,7 @@ def read_pdf_page(path: Path, name: str, url: str) -> Document:
     Raises:
         IngestError: as for `load_pdf`.
     """
-    return _described(name, url, load_pdf(path, _last_part(url)))
+    return _described(name, url, load_pdf(path, _last_part(url))[0])
 
 
 def _described(name: str, url: str, read: Document) -> Document:

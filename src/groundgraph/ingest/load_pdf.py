@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from groundgraph.core.document import PDF, Document, Heading, Part
 from groundgraph.core.errors import IngestError
 from groundgraph.ingest.load_text import running_metadata
 from groundgraph.ingest.read_file import MAX_CHARS, optional_package
+from groundgraph.ingest.ruled_page import may_be_ruled
 
 # The headings that a PDF marks: by the tags of its pages, or in its outline. Callers hold the lock of pdfium.
 
@@ -130,7 +132,7 @@ def _string(read: Callable[..., int]) -> str:
 
 # The text of PDF pages as a reader would write it down.
 
-_LINE_END = re.compile(r"(?:(?<![ \t])[ \t]++)?(?:\r\n?|\n|\f)")
+_SPACE_AT_END = re.compile(r"(?<![ \t])[ \t]++\n")
 # pdfium puts one of these in place of a hyphen at the end of a line and of the line's end.
 _MARKS = "\ufffe\x02"
 _DIVIDED = re.compile(f"((?:(?<!\\w)\\w++)?)[{_MARKS}]\\s*+(\\w*+)")
@@ -143,11 +145,17 @@ def page_texts(pages: Sequence[str]) -> list[str]:
     A hyphen at the end of a line goes where the document has the same word without one, and stays otherwise; the
     word is on one line then.
     """
-    lined = [_LINE_END.sub("\n", page).strip() for page in pages]
+    lined = [_lined(page).strip() for page in pages]
     if any(mark in page for page in lined for mark in _MARKS):
         known = {word.casefold() for page in lined for word in re.findall(r"\w+", page)}
         lined = [_DIVIDED.sub(lambda found: _joined(found, known), page) for page in lined]
     return [_CONTROL.sub("", page) for page in lined]
+
+
+def _lined(page: str) -> str:
+    lined = page.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n")
+    # Few pages have such space, and the pattern looks at every character.
+    return _SPACE_AT_END.sub("\n", lined) if " \n" in lined or "\t\n" in lined else lined
 
 
 def _joined(found: re.Match[str], known: set[str]) -> str:
@@ -175,12 +183,14 @@ class PdfContent:
         headings: the headings that tags or the outline give to each page, in order.
         title: the title in the document's information, or an empty string.
         unreadable: the numbers, from 1, of the pages that cannot be read.
+        ruled: a page may have a table, as far as could be told.
     """
 
     pages: list[str] = field(default_factory=list)
     headings: list[list[MarkedHeading]] = field(default_factory=list)
     title: str = ""
     unreadable: list[int] = field(default_factory=list)
+    ruled: bool = False
 
 
 def read_pdf(path: Path, password: str | None) -> PdfContent:
@@ -203,11 +213,12 @@ def read_pdf(path: Path, password: str | None) -> PdfContent:
             tagged = tagged and not outline and (number < _PAGES_WITHOUT_HEADING or any(content.headings))
             # The lock is taken page by page, so that a long file does not keep short ones waiting.
             with PDFIUM:
-                text, headings = _page(pdfium, pdf, number, tagged=tagged)
+                text, headings, ruled = _page(pdfium, pdf, number, tagged=tagged, ruled=content.ruled)
             if text is None:
                 content.unreadable.append(number + 1)
             content.pages.append(text or "")
             content.headings.append(headings or outline.get(number, []))
+            content.ruled = ruled
             length += len(content.pages[-1])
             if length > MAX_CHARS:
                 raise IngestError(f"its text has more than {MAX_CHARS:_} characters; split it")
@@ -247,20 +258,24 @@ def _reason(code: int | None, password: str | None) -> str:
     return "it is encrypted, and the password under knowledge_base.passwords does not open it"
 
 
-def _page(pdfium: Any, pdf: Any, number: int, *, tagged: bool) -> tuple[str | None, list[MarkedHeading]]:
-    """Text and headings of a page; no text when it cannot be read."""
+def _page(
+    pdfium: Any, pdf: Any, number: int, *, tagged: bool, ruled: bool
+) -> tuple[str | None, list[MarkedHeading], bool]:
+    """Text and headings of a page, and whether it or one before, as `ruled` says, may have a table; no text when it
+    cannot be read."""
     try:
         page = pdf[number]
     except pdfium.PdfiumError:
-        return None, []
+        return None, [], True
     try:
         text_page = page.get_textpage()
         try:
-            return text_page.get_text_bounded(), tagged_headings(page, text_page) if tagged else []
+            headings = tagged_headings(page, text_page) if tagged else []
+            return text_page.get_text_bounded(), headings, ruled or may_be_ruled(page)
         finally:
             text_page.close()
     except pdfium.PdfiumError:
-        return None, []
+        return None, [], True
     finally:
         page.close()
 
@@ -280,8 +295,10 @@ _OWN_NUMBER = r"^[ \t]*(?:(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*[.)]?\s+)?"
 _NAMED = 20
 
 
-def load_pdf(path: Path, name: str, *, password: str | None = None) -> Document:
-    """The document in the PDF at `path`, with a part for each page whose metadata is `{"page": n}`, n from 1.
+def load_pdf(path: Path, name: str, *, password: str | None = None) -> tuple[Document, bool]:
+    """The document in the PDF at `path`, and whether it may have ruled tables.
+
+    It has a part for each page whose metadata is `{"page": n}`, n from 1.
 
     The text of a page comes in the order in which the file has it, which in columns is column by column as a rule. A
     word that was divided at the end of a line is whole where the document has it whole elsewhere.
@@ -295,7 +312,7 @@ def load_pdf(path: Path, name: str, *, password: str | None = None) -> Document:
         raise IngestError("the file is empty")
     content = read_pdf(path, password)
     content.pages = page_texts(content.pages)
-    poor = [number for number, text in enumerate(content.pages, 1) if sum(map(str.isalpha, text)) < _MIN_LETTERS]
+    poor = [number for number, text in enumerate(content.pages, 1) if not _has_text(text)]
     if len(poor) == len(content.pages):
         raise IngestError(_NO_TEXT)
     parts = _parts(content.pages)
@@ -306,7 +323,11 @@ def load_pdf(path: Path, name: str, *, password: str | None = None) -> Document:
     )
     text = _BETWEEN_PAGES.join(content.pages)
     metadata = {"title": title, **running_metadata(content.pages)}
-    return Document(name, text, PDF, metadata, 0, tuple(warnings), parts=parts, headings=headings)
+    return Document(name, text, PDF, metadata, 0, tuple(warnings), parts=parts, headings=headings), content.ruled
+
+
+def _has_text(page: str) -> bool:
+    return sum(1 for _ in islice(filter(str.isalpha, page), _MIN_LETTERS)) == _MIN_LETTERS
 
 
 def _tail(path: Path) -> bytes:

@@ -14,7 +14,7 @@ from groundgraph.answers.sentence_index import RUNNING_LINES, masked_line
 from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, Document
 from groundgraph.core.errors import IngestError
 from groundgraph.core.evidence import jsonable
-from groundgraph.ingest.blocks import text_blocks
+from groundgraph.ingest.blocks import plain_blocks, text_blocks
 from groundgraph.text.original import ENCODING, FILE_TEXT, LINE_ENDS, line_ends
 
 # The YAML block between `---` lines at the top of a Markdown file.
@@ -201,6 +201,8 @@ def running_metadata(pages: Sequence[str]) -> dict[str, list[str]]:
 
 # A title further down than this many characters is none.
 _TITLE_WITHIN = 20_000
+# So many lines of a plain text tell whether its first ones are a heading, or an item of a list.
+_FIRST_LINES = re.compile(r"(?:\s*+\S[^\n]*+\n){8}")
 
 
 def load_text(data: bytes, name: str, media_type: str, encoding: str | None = None) -> Document:
@@ -227,9 +229,14 @@ def load_text(data: bytes, name: str, media_type: str, encoding: str | None = No
 def first_heading(text: str, start: int, media_type: str) -> str:
     """The words of the heading that can serve as the title of `text`, or an empty string."""
     head = text[: start + _TITLE_WITHIN]
-    blocks = text_blocks(head, media_type, start)
-    if media_type != PLAIN_TEXT:
-        return next((block.title for block in blocks if block.title), "")
-    # In a plain text a heading further down is that of a section, "Abstract" for example.
-    first = next((block for block in blocks if head[block.start : block.end].strip()), None)
-    return first.title if first else ""
+    if media_type == PLAIN_TEXT:
+        head = head[: found.end()] if (found := _FIRST_LINES.match(head, start)) else head
+        # In a plain text a heading further down is that of a section, "Abstract" for example.
+        blocks = plain_blocks(head, start)
+        first = next((block for block in blocks if head[block.start : block.end].strip()), None)
+        return first.title if first else ""
+    # What stands behind a blank line changes nothing above it, and most titles are the first line.
+    near = head.find("\n\n", start) if media_type == MARKDOWN else -1
+    pieces = [head[:near], head] if near >= 0 else [head]
+    titles = (block.title for piece in pieces for block in text_blocks(piece, media_type, start) if block.title)
+    return next(titles, "")

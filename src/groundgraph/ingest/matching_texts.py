@@ -25,7 +25,7 @@ class ContentWithHeadings:
     signature: str = "content 1"
     generated: bool = False
 
-    async def __call__(self, chunk: Chunk, qualifying_text: str) -> list[str]:  # noqa: ARG002 - the protocol's
+    def __call__(self, chunk: Chunk, qualifying_text: str) -> list[str]:  # noqa: ARG002 - the protocol's
         """The matching text of `chunk`."""
         return [with_headings(chunk)]
 
@@ -96,7 +96,7 @@ class TitleHeadingsLead:
         """See `QualifyingText.signature`."""
         return f"document 1 {self.lead_chars}"
 
-    async def __call__(self, document: Document, chunks: Sequence[Chunk]) -> list[str]:
+    def __call__(self, document: Document, chunks: Sequence[Chunk]) -> list[str]:
         """One text for each of `chunks`."""
         lead = first_sentences(document, self.lead_chars)
         return ["\n".join(part for part in (heading_path(chunk), lead) if part) for chunk in chunks]

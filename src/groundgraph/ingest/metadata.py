@@ -63,6 +63,7 @@ class Sidecars:
         self._base_dir = base_dir.absolute()
         self._read: dict[Path, tuple[_Entry, ...]] = {}
         self._used: set[tuple[Path, str]] = set()
+        self._above: dict[Path, list[Path]] = {}
 
     def fields(self, path: Path) -> dict[str, SetField]:
         """What the sidecars say about the file at `path`, which is absolute.
@@ -71,9 +72,12 @@ class Sidecars:
             ConfigurationError: one of them cannot be read; the problem names its line.
         """
         found: dict[str, SetField] = {}
-        for folder in self._folders(path.parent):
-            name = path.relative_to(folder).as_posix()
-            for entry in self._entries(folder):
+        if path.parent not in self._above:
+            self._above[path.parent] = self._folders(path.parent)
+        for folder in self._above[path.parent]:
+            entries = self._entries(folder)
+            name = path.relative_to(folder).as_posix() if entries else ""
+            for entry in entries:
                 if glob_matches(entry.glob, name):
                     self._used.add((folder, entry.glob))
                     found |= entry.fields

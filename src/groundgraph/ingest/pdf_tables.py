@@ -15,12 +15,11 @@ from groundgraph.core.document import Document, Part
 from groundgraph.ingest.load_pdf import PDFIUM, opened
 from groundgraph.ingest.read_file import optional_package
 from groundgraph.ingest.records import Records, field_names
+from groundgraph.ingest.ruled_page import is_ruled
 from groundgraph.text.original import FILE_ROW
 
 _KIND = "a table of a PDF"
 _BETWEEN = "\n\n"
-# Fewer strokes rule no table of two rows and two columns.
-_FEWEST_STROKES = 4
 # What a cell leaves to the lines around it, in points.
 _MARGIN = 0.5
 # A table goes on over the page where its columns stand, up to so many points.
@@ -78,12 +77,13 @@ def with_tables(document: Document, tables: Document) -> Document:
 
 def _tables(path: Path, password: str | None) -> Iterator[_Table]:
     """The tables in order, without columns in which nothing stands."""
-    pdfium, plumber = optional_package("pypdfium2", _KIND), optional_package("pdfplumber", _KIND)
+    pdfium = optional_package("pypdfium2", _KIND)
     with opened(pdfium, path, password) as pdf:
         with PDFIUM:
-            ruled = [number for number in range(1, len(pdf) + 1) if _is_ruled(pdf[number - 1])]
+            ruled = [number for number in range(1, len(pdf) + 1) if is_ruled(pdf[number - 1])]
         if not ruled:
             return
+        plumber = optional_package("pdfplumber", _KIND)
         with plumber.open(path, pages=ruled, password=password or "") as seen:
             for page in seen.pages:
                 for table in page.find_tables():
@@ -93,19 +93,6 @@ def _tables(path: Path, password: str | None) -> Iterator[_Table]:
                     edges = tuple(table.columns[column].bbox[0] for column in kept)
                     yield _Table(page.page_number, edges, [[row[column] for column in kept] for row in rows])
                 page.close()
-
-
-def _is_ruled(page: Any) -> bool:
-    """Whether a page has the strokes of a table, and stands upright in its own corner, as cells are measured."""
-    raw = optional_package("pypdfium2.raw", _KIND)
-    box = page.get_mediabox()
-    if page.get_rotation() or tuple(box[:2]) != (0, 0) or page.get_cropbox() != box:
-        return False
-    kinds = Counter(
-        raw.FPDFPageObj_GetType(raw.FPDFPage_GetObject(page, number))
-        for number in range(raw.FPDFPage_CountObjects(page))
-    )
-    return kinds[raw.FPDF_PAGEOBJ_PATH] >= _FEWEST_STROKES or kinds[raw.FPDF_PAGEOBJ_FORM] > 0
 
 
 def _read(text: Any, height: float, table: Any) -> list[list[list[str] | None]]:

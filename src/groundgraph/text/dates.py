@@ -72,7 +72,7 @@ def periods(text: str, today: date) -> tuple[Period, ...]:
     for word in words(rest):
         month = month_of(word)
         found += _made(None, month, None, today) if month else []
-    return tuple(dict.fromkeys((*found, *_relative(list(words(rest)), today))))[:MAX_PERIODS]
+    return tuple(dict.fromkeys((*found, *_relative(words(rest), today))))[:MAX_PERIODS]
 
 
 def _made(year: int | None, month: int, day: int | None, today: date) -> Iterator[Period]:

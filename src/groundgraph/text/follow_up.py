@@ -310,7 +310,7 @@ def _asking_clauses(sentence: str) -> list[str]:
 def begins_asking(clause: str) -> bool:
     """Whether it begins with a word that asks, perhaps behind one such as "in": "in which year"."""
     spoken = spoken_stems(clause)
-    behind = spoken[1:] if next(words(clause), "") in stop_words() else []
+    behind = spoken[1:] if next(iter(words(clause)), "") in stop_words() else []
     return _begins(spoken, _openings()) or _begins(behind, _openings())
 
 
@@ -338,7 +338,7 @@ def _begins(spoken: Sequence[str], phrases: Phrases) -> bool:
 
 def _joined(clause: str) -> Iterator[str]:
     """The questions that are joined in `clause`; `clause` when each by itself would say too little."""
-    spoken, stemmed = list(words(clause)), spoken_stems(clause)
+    spoken, stemmed = words(clause), spoken_stems(clause)
     starts = [found.start() for found in _WORD_START.finditer(clause)]
     if len(starts) != len(spoken):
         yield clause
@@ -394,7 +394,7 @@ def is_leaning(question: str) -> bool:
     pronouns, connectives = _cues()
     # What is part of a compound, as in "one-time password", points at nothing.
     alone = words(" ".join(part for part in question.split() if "-" not in part.strip("-")))
-    return _begins(list(words(question)), connectives) or not pronouns.isdisjoint(alone)
+    return _begins(words(question), connectives) or not pronouns.isdisjoint(alone)
 
 
 def _unexplained(question: str) -> str:

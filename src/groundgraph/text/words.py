@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import pairwise
+from itertools import filterfalse, pairwise
 from typing import Any
 
 import Stemmer
@@ -139,19 +139,16 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", _LATIN_ACCENTS.sub("", decomposed))
 
 
-def words(text: str) -> Iterator[str]:
+def words(text: str) -> list[str]:
     """The folded words of `text` in order, stop words among them."""
     folded = fold(text)
     if folded.isascii():
-        yield from _ASCII_WORD.findall(folded)
-        return
+        return _ASCII_WORD.findall(folded)
     plain = _MARKS.sub("", folded)
-    is_mixed = _MIXED.search(plain) is not None
-    for word in WORD.findall(plain):
-        if _UNSPACED.search(word):
-            yield from _pairs(word)
-        else:
-            yield _in_one_script(word) if is_mixed else word
+    found: list[str] = WORD.findall(plain)
+    if _UNSPACED.search(plain) or _MIXED.search(plain):
+        return [part for word in found for part in (_pairs(word) if _UNSPACED.search(word) else [_in_one_script(word)])]
+    return found
 
 
 def _in_one_script(word: str) -> str:
@@ -221,7 +218,7 @@ def content_stems(spoken: Iterable[str]) -> list[str]:
     """The stems of those of the folded words `spoken` that are no stop words, in order and with repetitions."""
     said = list(spoken)
     skip = _meaningless_here(said)
-    return [stem(word) for word in said if word not in skip]
+    return list(map(stem, filterfalse(skip.__contains__, said)))
 
 
 def _meaningless_here(said: Sequence[str]) -> frozenset[str]:

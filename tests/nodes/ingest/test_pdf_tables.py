@@ -13,7 +13,7 @@ from groundgraph.core.document import Document
 from groundgraph.graph.ingest import ingest_graph
 from groundgraph.graph.ingest_documents import run_ingest
 from groundgraph.ingest.chunkers import HeadingChunker
-from groundgraph.ingest.load_document import load_document
+from groundgraph.ingest.load_document import load_document, read_document
 from groundgraph.ingest.pdf_tables import pdf_tables, with_tables
 from groundgraph.nodes.ingest import load_documents
 
@@ -111,3 +111,14 @@ async def test_a_pdf_whose_tables_cannot_be_read_is_taken_in_without_them(tmp_pa
     output = await _answer(tmp_path, "What is counted every spring?")
     assert "counted every spring" in output["citations"][0]["quote"]
     assert "its tables were not taken in" in output["report"].warnings[0]["reason"]
+
+
+@pytest.mark.covers("A13", "K2")
+async def test_only_a_pdf_with_ruled_pages_is_looked_through_for_tables(tmp_path, monkeypatch):
+    _file(tmp_path / "plain.pdf")
+    assert not read_document(tmp_path / "plain.pdf", "plain.pdf")[1]
+    assert read_document(_file(tmp_path / "ruled.pdf", PARTS), "ruled.pdf")[1]
+    monkeypatch.setattr(load_documents, "pdf_tables", os.abort)
+    settings = load_settings({"knowledge_base": {"file": str(tmp_path / "base.sqlite")}})
+    report = await run_ingest(ingest_graph(settings), {"paths": [str(tmp_path / "plain.pdf")]})
+    assert (report.written, report.warnings) == (1, [])

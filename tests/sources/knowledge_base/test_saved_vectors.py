@@ -26,8 +26,8 @@ from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource, KnowledgeBaseWriter, vectors
 from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks
+from groundgraph.sources.knowledge_base.document_rows import document_rows
 from groundgraph.sources.knowledge_base.searcher import Searcher
-from groundgraph.sources.knowledge_base.writer import document_rows
 from groundgraph.testing import NgramEmbeddings
 
 FEW = 4

@@ -22,7 +22,7 @@ from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.search.word_index import WordIndex
 from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource, KnowledgeBaseWriter
-from groundgraph.sources.knowledge_base.writer import document_rows
+from groundgraph.sources.knowledge_base.document_rows import document_rows
 
 WORDS = ("apple", "pear", "fig", "plum")
 

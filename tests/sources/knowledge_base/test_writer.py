@@ -14,8 +14,8 @@ from groundgraph.core.document import MARKDOWN, Chunk, Document
 from groundgraph.core.knowledge_store import PreparedChunk, PreparedDocument
 from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.sources.knowledge_base import KnowledgeBaseWriter
+from groundgraph.sources.knowledge_base.document_rows import DocumentRows, document_rows
 from groundgraph.sources.knowledge_base.schema import SCHEMA_VERSION
-from groundgraph.sources.knowledge_base.writer import DocumentRows, document_rows
 
 
 def write(writer: KnowledgeBaseWriter, *documents: Document) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -27,6 +28,8 @@ from groundgraph.nodes.ingest.work import (
     with_chains,
 )
 from groundgraph.text.original import FILE_LINE
+
+_LINE_END = re.compile("\n")
 
 
 def cut_chunks(store: KnowledgeStore, chains_of: ChainsOf, *, at_once: int) -> Any:
@@ -86,10 +89,15 @@ def _with_lines(document: Document, chunks: Sequence[Chunk]) -> tuple[Chunk, ...
     """The chunks with the line of the file on which each begins, where the file is text."""
     if document.kind != DOCUMENTS or document.parts or not is_text(media_type_of(document.name)):
         return tuple(chunks)
-    ends = [at for at, character in enumerate(document.text) if character == "\n"]
-    return tuple(
-        replace(chunk, metadata={**chunk.metadata, FILE_LINE: bisect_left(ends, chunk.start) + 1}) for chunk in chunks
-    )
+    ends = [found.start() for found in _LINE_END.finditer(document.text)]
+    return tuple(_on_line(chunk, bisect_left(ends, chunk.start) + 1) for chunk in chunks)
+
+
+def _on_line(chunk: Chunk, line: int) -> Chunk:
+    # `replace` would take three times as long.
+    made = object.__new__(Chunk)
+    made.__dict__.update(chunk.__dict__, metadata={**chunk.metadata, FILE_LINE: line})
+    return made
 
 
 def _check(document: Document, chunks: Sequence[Any]) -> None:

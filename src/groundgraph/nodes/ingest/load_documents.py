@@ -15,14 +15,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.core.document import PDF, Document
+from groundgraph.core.document import Document
 from groundgraph.core.errors import ConfigurationError, IngestError, PageNotLoaded
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.knowledge_store import KnowledgeStore, StoredDocument
 from groundgraph.core.secret_mask import masked
 from groundgraph.ingest.find_files import FoundFile
 from groundgraph.ingest.ingest_report import Reason, ReportValues, combined, reasons
-from groundgraph.ingest.load_document import load_document
+from groundgraph.ingest.load_document import read_document
 from groundgraph.ingest.metadata import MetadataRules, glob_matches, with_metadata
 from groundgraph.ingest.pdf_tables import pdf_tables, with_tables
 from groundgraph.ingest.readers import READERS, Readers
@@ -283,7 +283,9 @@ class _Reader:
         try:
             sidecar = plan.sidecars.fields(Path(file.path).absolute())
             told = (_fitting(self.base.passwords, file.name), _fitting(self.base.encodings, file.name))
-            document = self._with_tables(self.readers.call(load_document, file.path, file.name, *told), file, told[0])
+            document, ruled = self.readers.call(read_document, file.path, file.name, *told)
+            if ruled:
+                document = self._with_tables(document, file, told[0])
             return self._hashed(with_metadata(document, self.rules, sidecar), from_file=True)
         except ConfigurationError as error:
             # Without its metadata a document could get around a filter, or be lost behind one.
@@ -293,8 +295,6 @@ class _Reader:
 
     def _with_tables(self, document: Document, file: FoundFile, password: str | None) -> Document:
         """Of a PDF with the rows of its tables; reading them is bounded as reading the file is, and may fail alone."""
-        if document.media_type != PDF:
-            return document
         try:
             tables = self.readers.call(pdf_tables, file.path, file.name, password)
         except IngestError as error:

@@ -140,7 +140,7 @@ class Search:
     ) -> None:
         self._index = index
         self._lemmatizer = lemmatizer
-        self._words = list(words(text))
+        self._words = words(text)
         self.allowed = allowed
         self.settings = settings
         asked = index.question(query_lemmas(text, lemmatizer))

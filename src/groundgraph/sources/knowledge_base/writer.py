@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from groundgraph.core.document import Chunk, Document
-from groundgraph.core.evidence import jsonable
-from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument
+from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.search.rank import add_frequencies
 from groundgraph.sources.knowledge_base import saved_vectors
+from groundgraph.sources.knowledge_base.document_rows import DocumentRows
 from groundgraph.sources.knowledge_base.ledger import check_dimension, forget_vectors, identity_of, settle_identity
 from groundgraph.sources.knowledge_base.schema import (
     CHUNK_COLUMNS,
@@ -29,167 +24,6 @@ from groundgraph.sources.knowledge_base.schema import (
     unusable_means_typed,
     word_index,
 )
-from groundgraph.text.words import stems
-
-# What is written of a document: the CPU work of an ingest, done outside of any transaction.
-
-
-@dataclass(frozen=True)
-class TextRow:
-    """A matching text with the stems under which it is found.
-
-    `text` is what stands before the chunk's own text when the matching text ends with that.
-    """
-
-    ends_with_chunk: bool
-    stems: str
-    heading_stems: str
-    text: str
-
-
-@dataclass(frozen=True)
-class ChunkRow:
-    """A chunk as the columns of its table, and its matching texts."""
-
-    values: tuple[Any, ...]
-    texts: tuple[TextRow, ...]
-
-
-@dataclass(frozen=True)
-class DocumentRows:
-    """A document as the columns of its table, and everything that belongs to it.
-
-    Attributes:
-        document: the document.
-        values: the columns of its row.
-        chunks: its chunks.
-        vectors: those of all matching texts in order, 16-bit numbers; None without an embedding model.
-        dimension: of the vectors, 0 without.
-        df: for each stem, how many matching texts hold it.
-        stems: how many stems the matching texts and their headings hold, with repetitions.
-    """
-
-    document: Document = field(repr=False)
-    values: tuple[Any, ...]
-    chunks: Sequence[ChunkRow]
-    vectors: bytes | None
-    dimension: int
-    df: Counter[str]
-    stems: int
-
-    @property
-    def texts(self) -> int:
-        """How many matching texts there are."""
-        return sum(len(chunk.texts) for chunk in self.chunks)
-
-
-def document_rows(prepared: PreparedDocument) -> DocumentRows:
-    """The rows of `prepared`.
-
-    Raises:
-        ValueError: a chunk has no matching text, or vectors that do not belong to its matching texts.
-    """
-    headings = _HeadingStems(prepared.document)
-    chunks = [ChunkRow(_chunk_values(chunk), _text_rows(chunk, headings)) for chunk in prepared.chunks]
-    found_by = [[*text.stems.split(), *text.heading_stems.split()] for chunk in chunks for text in chunk.texts]
-    vectors, dimension = _packed_vectors(prepared)
-    return DocumentRows(
-        prepared.document,
-        _document_values(prepared),
-        chunks,
-        vectors,
-        dimension,
-        Counter(stem for of_text in found_by for stem in set(of_text)),
-        sum(map(len, found_by)),
-    )
-
-
-class _HeadingStems:
-    """The stems of title and heading path, once per path."""
-
-    def __init__(self, document: Document) -> None:
-        self._title = document.title
-        self._title_stems = stems(document.title)
-        self._known: dict[tuple[str, ...], str] = {}
-
-    def of(self, chunk: Chunk) -> str:
-        path = chunk.headings
-        if path not in self._known:
-            # A heading that repeats the title says nothing more.
-            inner = [stem for heading in path if heading != self._title for stem in stems(heading)]
-            self._known[path] = " ".join([*self._title_stems, *inner])
-        return self._known[path]
-
-
-def _text_rows(prepared: PreparedChunk, headings: _HeadingStems) -> tuple[TextRow, ...]:
-    if not prepared.matching_texts:
-        raise ValueError(f"chunk {prepared.chunk.position} has no matching text")
-    above = headings.of(prepared.chunk)
-    return tuple(_text_row(text, prepared.chunk.text, above) for text in prepared.matching_texts)
-
-
-def _text_row(text: str, own: str, headings: str) -> TextRow:
-    if not own or not text.endswith(own):
-        return TextRow(False, " ".join(stems(text)), headings, text)
-    before = text[: -len(own)]
-    # The headings are indexed beside the body with a weight of their own; in both they would count twice.
-    repeats_headings = set(stems(before)).issubset(headings.split())
-    return TextRow(True, " ".join(stems(own if repeats_headings else text)), headings, before)
-
-
-def _document_values(prepared: PreparedDocument) -> tuple[Any, ...]:
-    document = prepared.document
-    fields = sorted({str(name) for chunk in prepared.chunks for name in chunk.chunk.metadata})
-    return (
-        document.name,
-        document.title,
-        prepared.hash,
-        prepared.content_hash,
-        document.kind,
-        prepared.from_file,
-        len(prepared.chunks),
-        datetime.now(UTC).isoformat(timespec="seconds"),
-        document.media_type,
-        document.body_start,
-        _json(document.metadata),
-        _json(fields),
-        _json([[part.start, part.end, part.metadata] for part in document.parts]),
-        _json([[heading.start, heading.end, heading.level, heading.title] for heading in document.headings]),
-        document.text,
-    )
-
-
-def _chunk_values(prepared: PreparedChunk) -> tuple[Any, ...]:
-    chunk = prepared.chunk
-    return (
-        chunk.position,
-        chunk.start,
-        chunk.end,
-        chunk.origin,
-        chunk.derived,
-        _json(chunk.headings),
-        _json(chunk.heading_levels),
-        _json(chunk.metadata),
-        prepared.qualifying_text,
-        chunk.text,
-    )
-
-
-def _json(value: Any) -> str:
-    return json.dumps(jsonable(value), ensure_ascii=False)
-
-
-def _packed_vectors(prepared: PreparedDocument) -> tuple[bytes | None, int]:
-    given = [(chunk.vectors, len(chunk.matching_texts)) for chunk in prepared.chunks]
-    if all(vectors is None for vectors, _ in given):
-        return None, 0
-    import numpy as np
-
-    if any(vectors is None or len(vectors) != texts for vectors, texts in given):
-        raise ValueError("not every matching text has a vector")
-    # Sixteen bits halve the file; the error of a cosine is below .001, far less than what ranks differ by.
-    rows = np.concatenate([np.asarray(vectors, dtype=np.float16) for vectors, _ in given])
-    return rows.tobytes(), rows.shape[1]
 
 
 class KnowledgeBaseWriter:
@@ -236,13 +70,14 @@ class KnowledgeBaseWriter:
             EmbeddingModelChanged: the vectors are not of the dimension of the base; nothing of the batch is written.
         """
         failed: dict[str, str] = {}
+        counts = _Counts()
         with self._transaction():
             for rows in batch:
-                reason = self._write_one(rows)
+                reason = self._write_one(rows, counts)
                 if reason:
                     failed[rows.document.name] = reason
             if len(failed) < len(batch):
-                self._connection.execute("UPDATE state SET changes = changes + 1")
+                counts.store(self._connection)
                 self._words.commit(self._connection)
         return failed
 
@@ -252,15 +87,18 @@ class KnowledgeBaseWriter:
         The full-text index and the files of the vectors are written anew, which keeps nothing of them (3 s of CPU for
         100 000 chunks).
         """
+        counts = _Counts()
         with self._transaction():
-            removed = sum(self._remove_one(name) for name in names)
-            if removed:
-                self._connection.execute("UPDATE state SET changes = changes + 1")
+            gone = [counted for name in names if (counted := self._remove_one(name))]
+            if gone:
+                for counted in gone:
+                    counts.take_in(*counted, sign=-1)
+                counts.store(self._connection)
                 self._words.commit(self._connection, anew=True)
                 self._save_vectors(anew=True)
-        if removed:
+        if gone:
             self._sweep()
-        return removed
+        return len(gone)
 
     def tidy(self) -> None:
         """Let the texts that were replaced last leave the full-text index, and write the vectors of a large base into
@@ -301,11 +139,11 @@ class KnowledgeBaseWriter:
         ):
             yield
 
-    def _write_one(self, rows: DocumentRows) -> str:
+    def _write_one(self, rows: DocumentRows, counts: _Counts) -> str:
         """Why the document could not be written, or an empty string."""
         self._connection.execute("SAVEPOINT document")
         try:
-            self._remove_one(rows.document.name)
+            gone = self._remove_one(rows.document.name)
             if rows.chunks:
                 check_dimension(self._connection, self._path, rows.dimension)
             self._insert(rows)
@@ -315,6 +153,9 @@ class KnowledgeBaseWriter:
             return f"it cannot be stored: {error}"
         finally:
             self._connection.execute("RELEASE document")
+        if gone:
+            counts.take_in(*gone, sign=-1)
+        counts.take_in(rows.df, len(rows.chunks), rows.texts, rows.stems)
         return ""
 
     def _insert(self, rows: DocumentRows) -> None:
@@ -325,7 +166,6 @@ class KnowledgeBaseWriter:
         self._insert_chunks(number or 0, rows)
         if rows.vectors is not None:
             self._connection.execute("INSERT INTO vectors VALUES (?, ?)", (number, rows.vectors))
-        self._count(rows.df, len(rows.chunks), rows.texts, rows.stems)
 
     def _insert_chunks(self, document: int, rows: DocumentRows) -> None:
         first_chunk, first_text = self._next("chunks"), self._next("texts")
@@ -335,14 +175,11 @@ class KnowledgeBaseWriter:
             f"INSERT INTO chunks (id, document_id, {columns}) VALUES ({places})",
             ((number, document, *chunk.values) for number, chunk in numbered),
         )
-        texts = [(number, text) for number, chunk in numbered for text in chunk.texts]
+        texts = ((number, text) for number, chunk in numbered for text in chunk.texts)
         self._connection.executemany(
             "INSERT INTO texts (id, document_id, chunk_id, ends_with_chunk, stems, heading_stems, text) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                (number, document, chunk, text.ends_with_chunk, text.stems, text.heading_stems, text.text)
-                for number, (chunk, text) in enumerate(texts, first_text)
-            ),
+            ((number, document, chunk, *text) for number, (chunk, text) in enumerate(texts, first_text)),
         )
 
     def _next(self, table: str) -> int:
@@ -350,10 +187,11 @@ class KnowledgeBaseWriter:
         row = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
         return 1 + (row[0] if row else 0)
 
-    def _remove_one(self, name: str) -> bool:
+    def _remove_one(self, name: str) -> _Counted | None:
+        """Remove a document, and count what goes; None when it is not there."""
         row = self._connection.execute("SELECT id, chunks FROM documents WHERE name = ?", (name,)).fetchone()
         if row is None:
-            return False
+            return None
         document, chunks = row
         texts = self._connection.execute(
             "SELECT stems, heading_stems FROM texts WHERE document_id = ?", (document,)
@@ -367,13 +205,31 @@ class KnowledgeBaseWriter:
             self._connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (document,))
         found_by = [[*body.split(), *headings.split()] for body, headings in texts]
         df = Counter(stem for of_text in found_by for stem in set(of_text))
-        self._count(df, -chunks, -len(texts), -sum(map(len, found_by)))
-        return True
+        return df, chunks, len(texts), sum(map(len, found_by))
 
-    def _count(self, df: Counter[str], chunks: int, texts: int, stems: int) -> None:
-        """Add to the counts; negative numbers take away, `df` then too."""
-        sign = -1 if texts < 0 else 1
-        add_frequencies(self._connection, ("term",), [(term, sign * count) for term, count in df.items()])
-        self._connection.execute(
-            "UPDATE state SET chunks = chunks + ?, texts = texts + ?, stems = stems + ?", (chunks, texts, stems)
+
+# For each stem how many texts hold it; chunks, texts, and stems with repetitions.
+_Counted = tuple[Counter[str], int, int, int]
+
+
+class _Counts:
+    """By how much a transaction changes what the base counts: told once in its end, not document by document."""
+
+    def __init__(self) -> None:
+        self._df: Counter[str] = Counter()
+        self._chunks = self._texts = self._stems = 0
+
+    def take_in(self, df: Counter[str], chunks: int, texts: int, stems: int, *, sign: int = 1) -> None:
+        """Count a document in, or out with the `sign` -1."""
+        (self._df.update if sign > 0 else self._df.subtract)(df)
+        self._chunks += sign * chunks
+        self._texts += sign * texts
+        self._stems += sign * stems
+
+    def store(self, connection: sqlite3.Connection) -> None:
+        """Add to what the base counts."""
+        add_frequencies(connection, ("term",), [(term, count) for term, count in self._df.items() if count])
+        connection.execute(
+            "UPDATE state SET chunks = chunks + ?, texts = texts + ?, stems = stems + ?, changes = changes + 1",
+            (self._chunks, self._texts, self._stems),
         )

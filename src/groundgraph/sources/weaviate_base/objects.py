@@ -19,9 +19,9 @@ from groundgraph.core.characters import FORBIDDEN
 from groundgraph.core.document import DOCUMENTS, Document
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.knowledge_store import PreparedDocument
+from groundgraph.sources.knowledge_base.document_rows import ChunkRow, DocumentRows, document_rows
 from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, DOCUMENT_COLUMNS
 from groundgraph.sources.knowledge_base.stored_chunk import MAX_GAP
-from groundgraph.sources.knowledge_base.writer import ChunkRow, DocumentRows, document_rows
 from groundgraph.sources.weaviate_base.collections import VECTOR, field_property
 from groundgraph.sources.weaviate_base.filters import stored_values
 
@@ -82,7 +82,7 @@ def document_objects(prepared: PreparedDocument, fields: Mapping[str, int], tena
     rows = document_rows(prepared)
     document = prepared.document
     row = dict(zip(DOCUMENT_COLUMNS, rows.values, strict=True))
-    version = version_of(row, [(list(chunk.values), [vars(text) for text in chunk.texts]) for chunk in rows.chunks])
+    version = version_of(row, [(list(chunk.values), [text._asdict() for text in chunk.texts]) for chunk in rows.chunks])
     tenant = document.metadata.get(tenant_from) if tenant_from else None
     row |= {"version": version, "tenant": str(tenant) if tenant not in (None, "") else ""}
     chunks = list(_chunk_objects(prepared, rows, version, fields))
