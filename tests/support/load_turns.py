@@ -68,8 +68,8 @@ class Load:
             "turns": self.turns, "seconds": took, "cpu": cpu, "by_model": self.by_model,
             "crossed": len(self.crossed), "wrong": len(self.wrong),
             "shown": [*self.crossed[:_TOLD], *self.wrong[:_TOLD]], "tries": dict(self.tries),
-            "memory": [self.memory[tenth - 1], max(self.memory[-tenth:])], "lag": self.lag.told(),
-            "turn_seconds": [ordered[len(ordered) // 2], ordered[int(0.99 * len(ordered))]],
+            "memory": [self.memory[tenth - 1], self.memory[len(self.memory) // 2], max(self.memory[-tenth:])],
+            "lag": self.lag.told(), "turn_seconds": [ordered[len(ordered) // 2], ordered[int(0.99 * len(ordered))]],
         }  # fmt: skip
 
 
