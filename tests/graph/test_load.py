@@ -79,7 +79,8 @@ def embedded(folder: Path) -> dict[str, Any]:
 
 def served(server: PostgresServer, weaviate: WeaviateServer) -> dict[str, Any]:
     """Threads and evidence in PostgreSQL, the halls in a table there, and the rest in Weaviate."""
-    kept = {"type": "postgres", "url": server.database("threads")}
+    # Where many processes share two cores, a statement takes seconds, and nobody is to give up for that.
+    kept = {"type": "postgres", "url": server.database("threads"), "pool_size": 20}
     plant = server.database("plant", HALLS)
     server.fill("plant", halls=rows())
     server.execute("CREATE INDEX ON halls USING gin (to_tsvector('english', body))", "plant")

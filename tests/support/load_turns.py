@@ -26,6 +26,7 @@ from load_facts import TENANTS, TURNS_OF_ONE, owners, question
 from loop_lag import LoopLag
 
 from groundgraph import Context, load_settings, open_graph
+from groundgraph.core.errors import GroundGraphError
 
 # Of what is wrong so many are told.
 _TOLD = 5
@@ -98,9 +99,12 @@ class Conversations:
             self._asked[tenant] += 1
             place = {"configurable": {"thread_id": f"{tenant}-{number // TURNS_OF_ONE}"}}
             began = time.monotonic()
-            result = await self._graph.ainvoke(
-                {"question": question(tenant, number).text}, place, context=Context(scope={"tenant": tenant})
-            )
+            asked, context = {"question": question(tenant, number).text}, Context(scope={"tenant": tenant})
+            try:
+                result = await self._graph.ainvoke(asked, place, context=context)
+            except GroundGraphError as error:
+                load.wrong.append(f"{tenant} {number}: {error!r}")
+                continue
             load.seconds.append(time.monotonic() - began)
             load.note(tenant, number, result)
 
