@@ -55,9 +55,9 @@ class Load:
             self.crossed.append(f"{tenant} {number}: {seen[:2000]}")
         written = told["style"]["used"] == "conversational"
         self.by_model += written
-        right = result["outcome"] == "answered" and asked.code in result["answer"]
-        # Without the model nothing but evidence is shown; a note tells why.
-        if not (right and (f"ticket {asked.ticket}:" in result["answer"] if written else result["notes"])):
+        # Without the model nothing but evidence is shown, perhaps not what was asked for; a note tells why.
+        right = asked.code in result["answer"] and f"ticket {asked.ticket}:" in result["answer"]
+        if not (result["outcome"] == "answered" and (right if written else result["notes"])):
             self.wrong.append(f"{tenant} {number}: {result['outcome']} {result['notes']} {result['answer'][:500]}")
         self.tries.update(str(call.get("attempts", "failed")) for call in told["models"])
 
