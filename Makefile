@@ -37,10 +37,12 @@ test-slow: .venv/ready
 test-live-slow: .venv/ready
 	$(PYTEST) $(MANY) -m "live or slow or guard" --explore-seconds=60 $(EXPLORE)
 
-# By hand: ten minutes of new examples, then five of a hundred conversations at once.
+# By hand, fifty minutes: ten of new examples; then a hundred conversations at once on the page, over the graph with files
+# and over it with servers, and readers beside a writer.
 test-long: .venv/ready
 	$(PYTEST) -n auto $(shell grep -rl "mark.guard" tests) -m "guard and not live" --explore-seconds=600
-	$(PYTEST) tests/serve/test_serve_load.py tests/sources/knowledge_base/test_words_endurance.py -m long
+	$(PYTEST) tests/serve/test_serve_load.py tests/graph/test_load.py \
+		tests/sources/knowledge_base/test_words_endurance.py -m long -o faulthandler_timeout=3600
 
 # A LangGraph Server on loopback, without a key; LangGraph Studio connects to it.
 studio: .venv/ready

@@ -13,6 +13,20 @@ from typing import Any
 
 import httpx
 import pytest
+from serve_process import serve_process
+
+LOOKS = """
+import gc
+from pathlib import Path
+from langgraph_sdk import Auth
+
+auth = Auth()
+
+@auth.authenticate
+async def anybody(headers):
+    Path("looks").write_text(f"{gc.get_freeze_count()} {gc.get_threshold()[2]}")
+    return "anybody"
+"""
 
 
 @pytest.mark.covers("U8")
@@ -83,3 +97,14 @@ def test_a_server_that_does_not_start_is_told(call, monkeypatch: pytest.MonkeyPa
     assert ran.code == 3
     assert "The server could not start" in ran.err
     assert "Interrupted" not in ran.err
+
+
+@pytest.mark.covers("U8")
+def test_a_server_does_not_look_for_garbage_among_what_stays(tmp_path: Path):
+    (tmp_path / "auth.py").write_text(LOOKS)
+    (tmp_path / "groundgraph.yaml").write_text("knowledge_base: {}\n")
+    with serve_process(tmp_path, "--auth", "auth.py:auth") as served:
+        assert httpx.get(f"{served.url}/api/page").status_code == 200
+    kept, rarely = map(int, (tmp_path / "looks").read_text().split())
+    assert kept > 50_000
+    assert rarely == 100

@@ -8,7 +8,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import psycopg
@@ -47,8 +47,6 @@ def url(postgres):  # noqa: F811
 @pytest.mark.covers("fault 47")
 @pytest.mark.live
 async def test_the_saver_passes_the_conformance_suite(url) -> None:
-    from contextlib import AsyncExitStack
-
     from groundgraph.storage.postgres_storage import PostgresStorage
 
     @checkpointer_test(name="postgres")
@@ -348,3 +346,33 @@ async def test_a_database_that_takes_no_writes_is_told_as_that_and_the_thread_go
                 break
         assert await load_provenance(graph, "t", first["provenance"]["turn_id"]) == first["provenance"]
         assert (await graph.ainvoke(asking("pump 17"), thread()))["outcome"] == "answered"
+
+
+@pytest.mark.covers("fault 80")
+@pytest.mark.live
+async def test_what_the_store_does_in_the_background_ends_with_it_though_a_cancellation_is_lost(
+    url, monkeypatch
+) -> None:
+    begun = asyncio.Event()
+
+    async def lost(*_: object) -> list[object]:
+        begun.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        # As a pool that is closed while somebody waits for it.
+        raise psycopg.OperationalError("closed")
+
+    async with AsyncExitStack() as stack:
+        store = await postgres_storage.PostgresStorage(stack).store(url, 2)
+        monkeypatch.setattr(store, "abatch", lost)
+        asked = asyncio.create_task(store.aget(("a",), "b"))
+        await begun.wait()
+    try:
+        assert store._task.done()
+    finally:
+        # Else the loop of a test that failed would wait for it.
+        store._task.cancel()
+    with pytest.raises(psycopg.OperationalError):
+        await asked
+    with pytest.raises(StorageUnavailable):
+        await store.aget(("a",), "b")

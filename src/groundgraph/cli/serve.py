@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -188,6 +189,7 @@ async def _told(server: uvicorn.Server, address: str, opens: bool, as_json: bool
         if server.should_exit:
             return
         await asyncio.sleep(0.02)
+    _settle()
     if as_json:
         write_json({"url": address})
     else:
@@ -196,3 +198,11 @@ async def _told(server: uvicorn.Server, address: str, opens: bool, as_json: bool
         import webbrowser
 
         await asyncio.to_thread(webbrowser.open, address)
+
+
+def _settle() -> None:
+    """What is there now stays as long as the server: nobody looks through it for garbage again, and through what the
+    turns hold, of which next to nothing is, less often. Each such look stops every answer (docs/deployment.md)."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*gc.get_threshold()[:2], 100)

@@ -21,7 +21,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 from typing_extensions import override
 
-from groundgraph.core.errors import GroundGraphError, ThreadBusy
+from groundgraph.core.errors import GroundGraphError, StorageUnavailable, ThreadBusy
 from groundgraph.core.evidence_store import readable_value
 from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
 from groundgraph.storage.damaged_rows import KeptRow, TellsDamage
@@ -216,7 +216,22 @@ def _with_values(checkpoint: Any) -> Any:
 
 
 class _PooledPostgresStore(AsyncPostgresStore):
-    """LangGraph's store, whose errors of the server are ours."""
+    """LangGraph's store, whose errors of the server are ours, and whose task in the background ends with it."""
+
+    _closed = False
+
+    def _ensure_task(self) -> None:
+        if self._closed:
+            raise StorageUnavailable("The graph was closed, and with it the store.")
+        super()._ensure_task()
+
+    async def close(self) -> None:
+        """End the task: LangGraph leaves it to the end of the loop, which waits for it for ever where its only
+        cancellation is lost. Python 3.11 loses one in `asyncio.wait_for` when the pool is closed in the same moment."""
+        self._closed = True
+        while (task := self._task) is not None and not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=1)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """As LangGraph's; raises as `PooledPostgresSaver.aput` does."""
@@ -277,6 +292,7 @@ class PostgresStorage:
         pool, claims = await self._pool(url, pool_size)
         store = _PooledPostgresStore(pool, deserializer=readable_value)
         await self._stack.enter_async_context(store)
+        self._stack.push_async_callback(store.close)
         async with _setting_up(claims):
             await store.setup()
         return store

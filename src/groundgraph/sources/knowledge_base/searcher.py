@@ -14,11 +14,10 @@ from groundgraph.core.chain import Match
 from groundgraph.core.document import DOCUMENTS, Document
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk
-from groundgraph.core.latest import Latest
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.search.rank import Passage, Pool, Question, RankedPassage, Scorer, rank
 from groundgraph.search.word_index import Words, WordsOutdated, WordsUnusable
-from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks, allowed_chunks
+from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks, KeptFilters
 from groundgraph.sources.knowledge_base.ledger import check_model, has_vectors, identity_of
 from groundgraph.sources.knowledge_base.saved_vectors import folder_of
 from groundgraph.sources.knowledge_base.schema import (
@@ -190,7 +189,6 @@ T_co = TypeVar("T_co", covariant=True)
 
 # So often a reader tries; from the second number on it no longer hopes that its vectors are of a later state.
 _ATTEMPTS, _PATIENT = 20, 3
-_KEPT_FILTERS = 32
 
 
 class _InOneState(Protocol[T_co]):
@@ -212,7 +210,7 @@ class Searcher:
         self._connections = ReadConnections(path, lock_timeout)
         self._vectors = VectorCache(folder_of(path))
         self._words = word_index(path)
-        self._allowed: Latest[tuple[str, Revision], AllowedChunks] = Latest(_KEPT_FILTERS)
+        self._kept_filters = KeptFilters()
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """What `work` returns, in one state of the base; see `ReadConnections.run` for what is raised."""
@@ -236,7 +234,7 @@ class Searcher:
         """As `read`; `work` is also given the chunks that satisfy the checked `filters`."""
 
         return self.read_state(
-            lambda connection, revision: work(connection, self._allowed_chunks(connection, revision, filters))
+            lambda connection, revision: work(connection, self._kept_filters.at(connection, revision, filters))
         )
 
     def read_vectors(self, model: str, work: Callable[[sqlite3.Connection, Revision, Vectors], T]) -> T | None:
@@ -335,7 +333,7 @@ class Searcher:
             self._vector_query(connection, revision, search, from_scratch),
             top_k=search.top_k,
             score_threshold=search.score_threshold,
-            allowed=self._allowed_chunks(connection, revision, search.filters) if search.filters else None,
+            allowed=self._kept_filters.at(connection, revision, search.filters) if search.filters else None,
             index=self._words.at(connection),
         )
         return matches_of(connection, found, self._source_name)
@@ -349,12 +347,6 @@ class Searcher:
         check_model(self._path, identity, search.model, len(search.vector))
         base = self._vectors.at(connection, revision, identity.dimension, from_scratch=from_scratch)
         return VectorQuery(search.vector, base, search.vector_weight)
-
-    def _allowed_chunks(
-        self, connection: sqlite3.Connection, revision: Revision, filters: Mapping[str, Any]
-    ) -> AllowedChunks:
-        key = (json.dumps(filters, sort_keys=True), revision)
-        return self._allowed.get_or_make(key, lambda: allowed_chunks(connection, filters))
 
 
 class FileSearcher:
