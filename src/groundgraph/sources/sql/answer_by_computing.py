@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from groundgraph.core.errors import FilterInvalid
@@ -12,7 +12,7 @@ from groundgraph.core.latest import Latest
 from groundgraph.core.registry import nearest
 from groundgraph.sources.sql.any_database import ComputingDatabase, Version
 from groundgraph.sources.sql.compute import FUNCTIONS, Computation, Computed, check_field, compute
-from groundgraph.sources.sql.find_cue import Cue, find_cue, language_of, parts_of
+from groundgraph.sources.sql.find_cue import Cue, Language, find_cue, language_of, parts_of
 from groundgraph.sources.sql.read_question import (
     LONGEST_VALUE,
     Vocabulary,
@@ -27,6 +27,7 @@ from groundgraph.sources.sql.read_question import (
 )
 from groundgraph.sources.sql.shape import TableShape
 from groundgraph.sources.sql.sql_dialect import may_match
+from groundgraph.text.follow_up import subjectless_stems
 from groundgraph.text.words import stems
 
 # A column with more different values is a text or a number, not a name by which rows are asked for.
@@ -124,11 +125,13 @@ class Computer:
             for anything else too.
         """
         database, language = self._database, language_of(asked.text)
-        parts = parts_of(asked.text, asked.own or "")
-        if database is None or asked.own == "" or not language.understands(parts) or find_cue(asked.text):
+        parts = _parts_for_rows(asked, language)
+        if database is None or not parts or not language.understands(parts):
             return None
+        filler = language.filler | subjectless_stems()
         for shape, vocabulary in self._with_values(database, shapes, asked):
-            found = read_rows(parts, language, shape, vocabulary) if shape.content_field is None else None
+            read = read_rows(parts, language, shape, vocabulary) if shape.content_field is None else None
+            found = replace(read, filler=filler) if read else None
             if not found or not found.is_whole or not found.names_table or not may_match(shape, asked.filters):
                 continue
             # A table alone may be a word like any other: "What is an order?"
@@ -213,6 +216,18 @@ class Computer:
                     if len(name) <= LONGEST_VALUE:
                         found.setdefault(name, {}).setdefault(column.name, []).append(value)
         return found
+
+
+def _parts_for_rows(asked: Question, language: Language) -> tuple[str, ...]:
+    """The parts of a question that may ask for rows; none for one that computes, or has words of no question.
+
+    "Which ones?" behind a count asks for the rows that were counted.
+    """
+    parts, cue = parts_of(asked.text, asked.own or ""), find_cue(asked.text)
+    if asked.own == "" or cue is None:
+        return () if asked.own == "" else parts
+    counted = cue.function == "count" and find_cue(asked.text, asked.own or "") is None
+    return cue.parts if counted and language.rows.search(parts[-1]) else ()
 
 
 def _table(name: Any, fields: Sequence[str], shapes: Sequence[TableShape]) -> TableShape:

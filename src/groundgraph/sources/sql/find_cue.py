@@ -23,7 +23,7 @@ class Language:
         decisive: words, such as "not", that a reading by rule would overlook.
         rows: a pattern for what asks for rows themselves, such as "list".
         months: the stems of the months in order.
-        stop_words: its folded stop words.
+        between: its folded stop words, without those that join.
     """
 
     not_offered: dict[str, re.Pattern[str]]
@@ -32,7 +32,7 @@ class Language:
     decisive: frozenset[str]
     rows: re.Pattern[str]
     months: tuple[str, ...]
-    stop_words: frozenset[str]
+    between: frozenset[str]
 
     def understands(self, parts: Sequence[str]) -> bool:
         """Whether the folded `parts` of a question hold no decisive word."""
@@ -82,7 +82,7 @@ def _language(code: str) -> Language:
         frozenset(words(data.get("decisive", ""))),
         re.compile(data.get("rows", "(?!)")),
         tuple(stem(fold(month)) for month in data.get("months", ())),
-        stop_words().union(map(fold, language_data(code, "stop_words"))),
+        stop_words().union(map(fold, language_data(code, "stop_words"))) - set(language_data(code, "replies", "joins")),
     )
 
 
@@ -135,4 +135,4 @@ def _cue_in(part: str, parts: tuple[str, ...], language: Language) -> Cue | None
 def _noun_behind(pattern: re.Pattern[str], part: str, language: Language) -> tuple[str, ...]:
     found = pattern.search(part)
     behind = words(part[found.end() :]) if found else ()
-    return tuple(takewhile(lambda word: word not in language.stop_words, behind))
+    return tuple(takewhile(lambda word: word not in language.between, behind))

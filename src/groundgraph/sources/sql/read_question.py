@@ -155,8 +155,8 @@ def is_lookup(cue: Cue, shape: TableShape, vocabulary: Vocabulary) -> bool:
 
 def is_about(question: str, cue: Cue, shapes: Sequence[TableShape], best: str) -> bool:
     """Whether a question that sounds like a computation is about rows: it names a table or a column, or a value of the
-    row `best`, which was found for it. For an average, a minimum or a maximum, which a text may state as well, it has to
-    name a column of numbers.
+    row `best`, which was found for it. For an average, a minimum or a maximum, which a text may state as well, it has
+    to name a column of numbers.
 
     A part of a column's name is not enough: of "How many days do I have to return it?" a document states the number,
     though some table has a column "service_interval_days".
