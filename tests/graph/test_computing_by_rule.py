@@ -21,6 +21,8 @@ INSERT INTO orders VALUES
   (101, 'Orion X2', 2, 11800.0, 'shipped', '2025-01-14'), (102, 'Orion X3', 1, 8450.0, 'open', '2025-03-02'),
   (103, 'Lamp', 4, 1240.0, 'cancelled', '2025-03-09'), (104, 'Orion X2', 1, 5900.0, 'open', '2025-04-21'),
   (105, 'Filter', 10, 229.0, 'shipped', '2024-05-05'), (106, 'Lamp', 2, 971.0, 'open', '2024-05-17');
+CREATE TABLE pumps (id INTEGER PRIMARY KEY, state TEXT);
+INSERT INTO pumps VALUES (1, 'stopped'), (2, 'stopped'), (3, 'stopped'), (4, 'stopped'), (5, 'stopped'), (6, 'stopped');
 """
 MANUAL = """# Orion X2
 
@@ -31,7 +33,7 @@ MANUAL = """# Orion X2
 """
 
 
-async def _asked(folder, *questions: str, table: str = "") -> list[dict]:
+async def _asked(folder, *questions: str) -> list[dict]:
     """The outputs of a conversation without a model, over the shop and a manual."""
     path = folder / "shop.db"
     with closing(sqlite3.connect(path)) as database:
@@ -39,8 +41,7 @@ async def _asked(folder, *questions: str, table: str = "") -> list[dict]:
     settings = load_settings({"knowledge_base": {"file": str(folder / "base.sqlite")}})
     with KnowledgeBase.open(settings) as base:
         base.add_documents([Document("x2.md", MANUAL, "text/markdown")])
-        base.add_documents([Document("prices.csv", table, "text/csv")] if table else [])
-    graph = turn_graph(settings, sources=[SqlSource(path, name="shop", tables=["customers", "orders"])])
+    graph = turn_graph(settings, sources=[SqlSource(path, name="shop", tables=["customers", "orders", "pumps"])])
     outputs, messages = [], []
     try:
         for question in questions:
@@ -158,11 +159,10 @@ async def test_rows_leave_room_for_the_other_part_of_a_question(tmp_path):
     assert "Detector overheated" in output["answer"]
 
 
-async def test_rows_of_a_file_that_fit_alike_are_quoted_together(tmp_path):
-    rows = "\n".join(["article,name,stock", *(f"L{number},Lamp {number},{number}" for number in range(1, 5))])
-    (output,) = await _asked(tmp_path, "Which articles are lamps?", table=rows)
-    assert [f"name: Lamp {number}" in output["answer"] for number in range(1, 5)] == [True] * 4
-    assert "4 rows that were found fit the question alike; there may be more." in output["notes"]
+async def test_rows_that_were_found_alike_are_told_to_be_some(tmp_path):
+    (output,) = await _asked(tmp_path, "Which pumps are still stopped?")
+    assert [f"id: {key}" in output["answer"] for key in range(1, 6)] == [True] * 5
+    assert "Rows that were found and fit the question alike: 5; quoted: 5; there may be more." in output["notes"]
 
 
 async def test_what_kind_of_computing_is_needed_is_told_in_words(tmp_path):
