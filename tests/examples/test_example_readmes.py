@@ -42,7 +42,7 @@ def test_the_commands_of_an_example_run_without_a_key(example, name) -> None:
         "ask": "> Pump 17 is serviced every 90 days.",
         "custom_chain": "1.00  Q: Where do I find seals?",
         "custom_source": "In week 13 Bela Novak is on call for the pumps",
-        "sql": "computed over rows of incidents (average)",
+        "sql": "computed over rows of incidents: an average",
         "subgraph": "Ticket opened: somebody will look into it.",
         "product_search": "Ember flask",
         "pitch_deck": "What a problem slide is for",

@@ -177,7 +177,7 @@ async def test_a_question_for_a_number_of_rows_is_counted(table, question, state
 async def test_any_other_computation_is_said_to_be_needed(table):
     turn = await table.run.answer("What is the average cost of incidents of press 2?")
     assert turn["outcome"] == "insufficient"
-    assert "computed over rows of incidents (average)" in " ".join(turn["notes"])
+    assert "computed over rows of incidents: an average" in " ".join(turn["notes"])
 
 
 async def test_the_table_is_only_read(table):

@@ -21,6 +21,7 @@ from groundgraph.core.turn_values import (
     EMPTY_TURN,
     Citation,
     ModelCall,
+    Needs,
     Outcome,
     Retrieval,
 )
@@ -289,7 +290,7 @@ def reader_notes(note: Callable[..., str], state: Mapping[str, Any]) -> list[str
         notes += _source_notes(note, language, name, report)
     notes += state["ranking"]["issues"]
     for needs in state["ranking"]["needs"]:
-        notes.append(note("needs_computation", language, **needs))
+        notes.append(_needs_note(note, language, needs))
     notes += state["draft"]["notes"]
     removed = list(dict.fromkeys(state["draft"]["removed"]))
     if removed:
@@ -297,6 +298,15 @@ def reader_notes(note: Callable[..., str], state: Mapping[str, Any]) -> list[str
     if state["draft"]["removed_links"]:
         notes.append(note("links_removed", language, count=len(state["draft"]["removed_links"])))
     return list(dict.fromkeys(notes))
+
+
+def _needs_note(note: Callable[..., str], language: str, needs: Needs) -> str:
+    """That something would have to be computed, or what of a count was not understood."""
+    if "unread" in needs:
+        return note("words_unread", language, words=", ".join(needs["unread"]), tables=needs["tables"])
+    if "quantity" in needs:
+        return note("quantity_unread", language, column=needs["quantity"], tables=needs["tables"])
+    return note("needs_computation", language, function=needs["function"], tables=needs["tables"])
 
 
 def _source_notes(note: Callable[..., str], language: str, name: str, report: Mapping[str, Any]) -> list[str]:

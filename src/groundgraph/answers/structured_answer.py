@@ -13,6 +13,7 @@ from groundgraph.answers.evidence_blocks import Shape
 from groundgraph.answers.label_gate import LabelGate, escape_labels
 from groundgraph.answers.provenance import reworded
 from groundgraph.answers.quotes import Quote, closest_quotes, found_quote, select_for_parts, select_quotes
+from groundgraph.answers.rows_alike import Alike, asked_rows, with_rows_alike
 from groundgraph.answers.sentence_index import question_weights, running_lines, snippet
 from groundgraph.answers.show_block import ends_in_lines, shown
 from groundgraph.core.characters import without_hidden
@@ -53,14 +54,12 @@ def template_variables(
     by_source: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         by_source.setdefault(row["source_name"], []).append(row)
+    forms = [asked, *reworded(intent), *intent.get("text_queries", ())[:1]]
+    quoted = _quotes(forms, evidence, behind=question_behind(message, intent), insufficient=insufficient)
     quotes = [
         _quote_row(quote, evidence[quote.label - 1], rows[quote.label - 1]["reference"])
-        for quote in _quotes(
-            [asked, *reworded(intent), *intent.get("text_queries", ())[:1]],
-            evidence,
-            behind=question_behind(message, intent),
-            insufficient=insufficient,
-        )
+        | {"alike": quoted.found if quote.label in quoted.labels else 0}
+        for quote in quoted.quotes
     ]
     variables = {"results": rows, "results_by_source": by_source, "quotes": quotes}
     if not whole:
@@ -79,8 +78,15 @@ def template_variables(
     }
 
 
-def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: str, insufficient: bool) -> list[Quote]:
-    """The quotes for the first of `forms`, the question and what was searched for, of which a sentence holds a word."""
+def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: str, insufficient: bool) -> Alike:
+    """The quotes for the first of `forms`, the question and what was searched for, of which a sentence holds a word;
+    where they answer, with the rows that fit as well. Rows that were asked for as such are quoted alone,
+    but for other parts of the question."""
+    rows = asked_rows(evidence)
+    if rows is not None and not insufficient:
+        told = {quote.label for quote in rows.quotes}
+        others = select_for_parts(asked_parts(forms[0]), evidence)
+        return rows._replace(quotes=[*rows.quotes, *(quote for quote in others if quote.label not in told)])
     for asked in dict.fromkeys(forms):
         found = (
             closest_quotes(asked, evidence)
@@ -90,8 +96,8 @@ def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: s
             or (select_quotes(asked, evidence) if behind else [])
         )
         if found:
-            return found
-    return []
+            return Alike(found, frozenset(), 0) if insufficient else with_rows_alike(asked, found, evidence)
+    return Alike([], frozenset(), 0)
 
 
 def _quote_row(quote: Quote, result: SourceResult, referred: str) -> dict[str, Any]:
@@ -283,6 +289,9 @@ def structured_draft(
     notes = [] if opening else _doubt_notes(templates.prompts, doubt, language)
     doubtful = bool(notes or needs)
     own = _by_own_template(templates, variables, language, notes) if templates.has_own else None
+    rows = [] if own or opening or needs else [quote["alike"] for quote in variables["quotes"] if quote["alike"]]
+    if rows:
+        notes.append(templates.prompts.note("rows_alike", language, count=rows[0], shown=len(rows)))
     return {
         **(own or _by_built_in_template(templates, variables, language, opening, doubtful=doubtful, listed=listed)),
         "style": "structured",

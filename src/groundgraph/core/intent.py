@@ -26,6 +26,8 @@ class RetrievalIntent:
         output_style: the synthesis style that this turn asked for, if it did.
         categories: names of categories that the question belongs to, if that was determined.
         raw_data: whatever the intent was made from, kept for the provenance record.
+        message: where `text_queries` stand behind what was said before, the present message, with which they end; an
+            empty text where what stands before it was no question of the user's. None where they stand by themselves.
 
     Raises:
         InputInvalid: `text_queries` is one text.
@@ -37,6 +39,7 @@ class RetrievalIntent:
     output_style: str | None = None
     categories: list[str] = field(default_factory=list)
     raw_data: dict[str, Any] = field(default_factory=dict)
+    message: str | None = None
 
     # Written elsewhere: here it would be one more file that each turn passes.
     __post_init__ = refuse_lone_text("text_queries")  # type: ignore[misc]

@@ -87,7 +87,8 @@ TaskKind = Literal["query", "sub_query", "state_facts"]
 class RetrievalTask(TypedDict):
     """One task of the fan-out: which source is asked what. `options` are those that the turn began with; without
     `kind` and `top_k` it is a query with theirs. They are left out because a task is stored as it is, for each query.
-    `question` is there where a model wrote the query: the user's words, or none beside a query that has them.
+    `question` is there where a model wrote the query: the user's words, or none beside a query that has them; `message`
+    where a query by rule stands behind what was said before: see `RetrievalIntent`.
     """
 
     name: str
@@ -101,6 +102,7 @@ class RetrievalTask(TypedDict):
     kind: NotRequired[TaskKind]
     top_k: NotRequired[int]
     question: NotRequired[str]
+    message: NotRequired[str]
 
 
 class Retrieval(TypedDict):
@@ -178,10 +180,16 @@ class WorkReport(TypedDict):
 
 
 class Needs(TypedDict):
-    """A function, such as `sum`, that would have to be computed over rows of `tables`."""
+    """A function, such as `sum`, that would have to be computed over rows of `tables`.
+
+    `unread` are the words of the question that stand nowhere in the tables, and for which rows were not counted;
+    `quantity` is the column that says of how many things each row is, where these were asked for.
+    """
 
     function: str
     tables: list[str]
+    unread: NotRequired[list[str]]
+    quantity: NotRequired[str]
 
 
 class Divider(TypedDict):

@@ -24,7 +24,7 @@ from groundgraph.nodes.retrieve_source import RetrieveSourceInput, retrieve_sour
 from groundgraph.settings.context import DIALOGUE_STATE
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource
-from groundgraph.text.follow_up import is_follow_up
+from groundgraph.text.follow_up import is_follow_up, question_of
 
 if TYPE_CHECKING:
     from groundgraph.nodes.model_stage import StageInput, StageUpdate
@@ -159,6 +159,10 @@ def retrieval_task(state: FanOutInput, source: str, number: int, query: str) -> 
     asked = intent["rewritten"] or state["turn"]["question"]
     if query not in asked:
         task["question"] = "" if number else asked
+        if intent["mode"] == "message" and query in intent["text_queries"]:
+            # The first is the message behind a question or its keywords, another one behind what was quoted.
+            own = (asked, question_of(asked)) if number == 0 else ()
+            task["message"] = next(filter(query.endswith, own), "")
     return {"task": task}
 
 

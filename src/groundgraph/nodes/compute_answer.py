@@ -48,7 +48,7 @@ class ComputeAnswer:
         try:
             if words not in intent.text_queries:
                 # A model's query may have lost that something is to be computed.
-                own = replace(intent, text_queries=[words])
+                own = replace(intent, text_queries=[words], message=None)
                 answer = [*_computed(await within_turn(limit, ask(source, own, top_k=1, score_threshold=0.0))), *answer]
             note = next(filter(_is_note, answer), None)
             found = await self._proposed(computing, note, intent.filters.get(source.name, {}), words, limit)

@@ -129,7 +129,8 @@ def _message(draft: Draft, turn: Turn, record: Mapping[str, Any], citations: Seq
         # By which the next turn knows what its message chooses; see `groundgraph.answers.pick_choice`.
         about = turn["question"]
         metadata["asked_back"] = {"question": about, "message_id": turn["message_id"], "choices": asked_back}
-    elif citations:
+    elif citations and not citations[0].get("computed"):
+        # The words of a computation lead to nothing that stands near it.
         metadata[QUOTED] = quoted_passage(citations[0])
     return AIMessage(draft["text"], id=answer_id(turn), response_metadata=metadata)
 

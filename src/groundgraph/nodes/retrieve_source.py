@@ -138,7 +138,9 @@ def _intent(task: RetrievalTask, enforced: Mapping[str, Any]) -> RetrievalIntent
     filters = {task["source"]: own} if own else {}
     # The facts of a category are asked for without a question.
     queries = [] if task.get("kind") == "state_facts" else [task["query"]]
-    return RetrievalIntent(queries, filters, task["scope"], None, task["categories"], task["raw_data"])
+    return RetrievalIntent(
+        queries, filters, task["scope"], None, task["categories"], task["raw_data"], task.get("message")
+    )
 
 
 def _of(task: RetrievalTask) -> Retrieval:

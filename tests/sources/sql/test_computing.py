@@ -252,3 +252,20 @@ async def test_a_count_of_what_no_table_holds_is_left_to_documents(over):
     of_documents = await ask(source, "How many days of holiday do I get?")
     assert not any("needs_computation" in result.metadata for result in of_documents)
     assert (await by_rule(source, "How many days pass between two services of the press?")).metadata["needs"] == "count"
+
+
+@pytest.mark.covers("R15", "A7")
+@pytest.mark.parametrize(
+    ("question", "needs"),
+    [
+        ("What does E02 mean on the Orion X2?", False),
+        ("What does quantity mean for the Orion X2?", False),
+        ("What is the maximum weight of the Orion X2?", False),
+        ("What is the mean quantity of the Orion X2?", True),
+        ("What is the maximum quantity of the Orion X2?", True),
+    ],
+)
+async def test_an_average_or_a_maximum_is_needed_of_a_column_of_numbers_only(over, question, needs):
+    source = over("CREATE TABLE orders (product TEXT, quantity INT)", orders=[("Orion X2", 2), ("Orion X3", 1)])
+    found = await ask(source, question)
+    assert any("needs_computation" in result.metadata for result in found) is needs

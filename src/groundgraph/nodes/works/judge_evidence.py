@@ -242,7 +242,8 @@ class Judge:
         held = _judgement(view, await view.results())
         good = not held.decides or self._good_enough(held.chance)
         stay = held.refs if good or self._shows_closest(view) else []
-        why = {**{ref[0]: "answerable" for ref in held.refs}, **dict.fromkeys(held.needs, "needs_computation")}
+        judged = {ref[0] for ref in held.refs}
+        why = {ref[0]: "answerable" if ref[0] in judged else NEEDS for ref in view.refs}
         return Change(stay, ranking=self._ranking(view, held, found=bool(stay), good=good), why=why)
 
     def _ranking(self, view: View, held: _Judgement, *, found: bool, good: bool) -> Ranking:
@@ -253,7 +254,7 @@ class Judge:
         }  # fmt: skip
         if held.needs and held.stated < self.settings.retrieval.doubt_threshold:
             # A model could only make the number up.
-            ranking |= {"needs": list(held.needs.values()), "style": "structured" if found else None}
+            ranking |= {"needs": held.needs, "style": "structured" if found else None}
         if not found:
             ranking["clusters"] = []
         elif not good or (held.decides and held.chance < self.settings.retrieval.doubt_threshold):
@@ -302,7 +303,7 @@ class _Judgement:
         asked: the form of the question that it answers best.
         chance: how likely it does.
         decides: whether the chance decides if it stays.
-        needs: by key, what else was found: what says only that a number would have to be computed.
+        needs: what else was found: what says only that a number would have to be computed, and no source did.
         stated: how likely evidence of a source that says no such thing answers the question.
     """
 
@@ -311,15 +312,17 @@ class _Judgement:
     asked: str
     chance: float
     decides: bool
-    needs: dict[str, Needs]
+    needs: list[Needs]
     stated: float
 
 
 def _judgement(view: View, found: Sequence[SourceResult]) -> _Judgement:
     known = list(zip(view.refs, found, strict=True))
-    asking = [(ref, result) for ref, result in known if result.metadata.get(NEEDS)]
-    needs = {ref[0]: _needs(result) for ref, result in asking}
-    evidence = [pair for pair in known if pair[0][0] not in needs] if needs else known
+    evidence = [(ref, result) for ref, result in known if not result.metadata.get(NEEDS)]
+    computed = [result for _, result in evidence if result.metadata.get("computed")]
+    asking = [
+        result for result in found if result.metadata.get(NEEDS) and not any(_meets(one, result) for one in computed)
+    ]
     refs = [ref for ref, _ in evidence]
     fitting = {question: _with_fits(evidence, view, question) for question in _judged_questions(view.state)}
     language = view.state["turn"]["language"]
@@ -328,10 +331,10 @@ def _judgement(view: View, found: Sequence[SourceResult]) -> _Judgement:
     asked = max(chances, key=lambda question: chances[question])
     results = fitting[asked]
     # Rows are no answer where their own source says that something would have to be computed over them.
-    computing = {result.source_name for _, result in asking}
+    computing = {result.source_name for result in asking}
     others = [result for result in results if result.source_name not in computing] if computing else results
     stated = _chance(asked, others, language, leans) if computing else chances[asked]
-    return _Judgement(refs, results, asked, chances[asked], _decides(view, results), needs, stated)
+    return _Judgement(refs, results, asked, chances[asked], _decides(view, results), list(map(_needs, asking)), stated)
 
 
 def _chance(question: str, results: Sequence[SourceResult], language: str, leans: bool) -> float:
@@ -372,14 +375,29 @@ def _judged_questions(state: RankingInput) -> list[str]:
     return list(dict.fromkeys([question, *queries, *reworded(intent)]))
 
 
+def _meets(computed: SourceResult, asking: SourceResult) -> bool:
+    """Whether `computed` is what `asking` says is needed: another query of the turn may have said it better."""
+    own, needed = computed.metadata, asking.metadata["needs"]
+    return computed.source_name == asking.source_name and (bool(own.get("proposed")) or own.get("function") == needed)
+
+
 def _needs(result: SourceResult) -> Needs:
     """What a result says would have to be computed."""
-    return {"function": str(result.metadata["needs"]), "tables": list(result.metadata["tables"])}
+    told = result.metadata
+    needs: Needs = {"function": str(told["needs"]), "tables": list(told["tables"])}
+    if told.get("unread"):
+        needs["unread"] = list(told["unread"])
+    if told.get("quantity"):
+        needs["quantity"] = str(told["quantity"])
+    return needs
 
 
 def _decides(view: View, results: Sequence[SourceResult]) -> bool:
-    """Whether the chance decides: a number that was computed is the answer, and facts of the state are told as such."""
-    return not view.ranking["divider"] and not any(result.metadata.get("computed") for result in results)
+    """Whether the chance decides: a number that was computed, or rows that were asked for as such, are the answer, and
+    facts of the state are told as such."""
+    return not view.ranking["divider"] and not any(
+        result.metadata.get("computed") or result.metadata.get("asked_for") for result in results
+    )
 
 
 def _with_fits(evidence: Sequence[tuple[Ref, SourceResult]], view: View, question: str) -> list[SourceResult]:

@@ -214,9 +214,18 @@ class ComputingDatabase(AnyDatabase):
         self, shape: TableShape, keys: Sequence[Any], filters: Mapping[str, Any] | None = None
     ) -> dict[Any, dict[str, Any]]:
         here = self._key(shape)
-        statement = select(here, *map(self._selected, shape.columns)).select_from(from_clause(shape))
-        found = self._fetched(statement.where(here.in_(list(keys)), self.condition(shape, filters or {})))
+        found = self._fetched(self._whole(shape).where(here.in_(list(keys)), self.condition(shape, filters or {})))
         return {row[0]: {**self._decoded(shape, row[1:]), KEY: row[0]} for row in found}
+
+    def first(self, shape: TableShape, filters: Sequence[Mapping[str, Any]], most: int) -> list[dict[str, Any]]:
+        """The first `most` rows by their key that satisfy all of the checked `filters`, as those of `fetch`."""
+        kept = [self.condition(shape, conditions) for conditions in filters]
+        found = self._fetched(self._whole(shape).where(*kept).order_by(self._key(shape)).limit(most))
+        return [{**self._decoded(shape, row[1:]), KEY: row[0]} for row in found]
+
+    def _whole(self, shape: TableShape) -> Any:
+        columns = [self._key(shape), *map(self._selected, shape.columns)]
+        return select(*columns).select_from(from_clause(shape))
 
     def _decoded(self, shape: TableShape, values: Sequence[Any]) -> dict[str, Any]:
         return {item.name: self.read(item, value) for item, value in zip(shape.columns, values, strict=True)}

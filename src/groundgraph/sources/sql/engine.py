@@ -10,13 +10,14 @@ from typing import Any
 
 from groundgraph.core.computation import ComputableTable, Proposal
 from groundgraph.core.errors import FilterInvalid, SchemaChanged, SourceUnavailable
-from groundgraph.core.evidence import SourceResult
+from groundgraph.core.evidence import SourceResult, changed
 from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.search.rank import take_turns
 from groundgraph.sources.sql.answer_by_computing import Computer
+from groundgraph.sources.sql.answer_by_computing import Question as Computable
 from groundgraph.sources.sql.any_database import AnyDatabase, Version
 from groundgraph.sources.sql.introspect import check_columns
 from groundgraph.sources.sql.run_proposal import computable_table, run_proposal
@@ -24,7 +25,7 @@ from groundgraph.sources.sql.shape import Column, Fields, TableShape, Wanted, ro
 from groundgraph.sources.sql.sql_dialect import may_match
 from groundgraph.text.words import numbered, stems
 
-_OWN_METADATA = {"table", "key", "section", "title"}
+_OWN_METADATA = {"table", "key", "section", "title", "asked_for"}
 # A number with as many digits is no key: databases have integers of 64 bits.
 MOST_DIGITS = 19
 Filters = Mapping[str, Any]
@@ -48,14 +49,15 @@ class Tables:
 
 @dataclass(frozen=True)
 class Asked:
-    """One text query: its words, the checked filters, how many results at most, the vector of the words, and the least
-    relevance of a result."""
+    """One text query: its words, the checked filters, how many results at most, the vector of the words, the least
+    relevance of a result, and its end that is the present message (see `RetrievalIntent.message`)."""
 
     text: str
     filters: Filters
     top_k: int
     vector: Vector = None
     least: float = 0.0
+    own: str | None = None
 
 
 class SqlEngine(ABC):
@@ -156,7 +158,8 @@ class SqlEngine(ABC):
         if isinstance(wanted, Mapping) and wanted.get("source", self._name) == self._name:
             return [self._computer.explicit(wanted, self._routed(intent.text_queries, tables), filters)]
         asked = [
-            Asked(text, filters, top_k, (vectors or {}).get(text), score_threshold) for text in intent.text_queries
+            Asked(text, filters, top_k, (vectors or {}).get(text), score_threshold, intent.message)
+            for text in intent.text_queries
         ]
         # Scores of different questions are on different scales.
         found = take_turns([self._answer_one(tables, one) for one in asked])
@@ -171,10 +174,23 @@ class SqlEngine(ABC):
         named = {row.source_id: row for row in self._named_rows(tables, asked)}
         results = list((named | {row.source_id: row for row in found}).values())
         best = results[0].content if results else ""
-        note = self._computer.by_rule(asked.text, routed, asked.filters, tables.version, best)
+        question = Computable(asked.text, asked.own, asked.filters, tables.version, asked.top_k)
+        note = self._computer.by_rule(question, routed, best)
         if note is not None and note.metadata.get("computed"):
             return [note]
+        if note is None and (selected := self._selected(question, routed)):
+            return selected
         return [*([note] if note else []), *sorted(results, key=_is_empty)][: asked.top_k]
+
+    def _selected(self, question: Computable, routed: Sequence[TableShape]) -> list[SourceResult]:
+        """The rows that the question asks for and nothing else; where there are more, how many stands before them."""
+        found = self._computer.selected(question, routed)
+        if found is None:
+            return []
+        kept, rows, count = found
+        results = [self._result(kept.shape, row, relevance=1.0, score=0.0) for row in rows]
+        shown = [changed(one, metadata={**one.metadata, "asked_for": True}) for one in results]
+        return shown if count.metadata["value"] <= len(shown) else [count, *shown][: question.most]
 
     def _named_rows(self, tables: Tables, asked: Asked) -> list[SourceResult]:
         """The rows that the question names by their table and key, as in "order 9004": a key is no word to search."""

@@ -1,0 +1,79 @@
+"""Rows that fit a question as well as one that is quoted: to "Which orders are open?" all of them are the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from groundgraph.answers.quote_candidates import Asked
+from groundgraph.answers.quotes import Quote
+from groundgraph.answers.sentence_index import stems_of
+from groundgraph.core.evidence import SourceResult
+
+MAX_ROWS = 10
+# Longer ones are texts that stand in a table.
+ROW_CHARS = 300
+
+
+class Alike(NamedTuple):
+    """The quotes with those rows among them.
+
+    Attributes:
+        quotes: the quotes.
+        labels: of the rows among them, none where no other row fits as well as one that was quoted.
+        found: how many of them were found, if more may be in the source or are left out; else 0.
+    """
+
+    quotes: list[Quote]
+    labels: frozenset[int]
+    found: int
+
+
+def asked_rows(evidence: Sequence[SourceResult]) -> Alike | None:
+    """The rows that a question asked for as such, and before them how many there are in all, where not all were found;
+    None when it asked for something else."""
+    labels = [label for label, result in enumerate(evidence, 1) if result.metadata.get("asked_for")]
+    if not labels:
+        return None
+    counts = [label for label, result in enumerate(evidence, 1) if result.metadata.get("computed")]
+    quotes = [_whole(label, evidence[label - 1]) for label in [*counts, *labels[:MAX_ROWS]]]
+    return Alike(quotes, frozenset(labels), len(labels) if len(labels) > MAX_ROWS else 0)
+
+
+def with_rows_alike(question: str, quotes: list[Quote], evidence: Sequence[SourceResult]) -> Alike:
+    """`quotes`, with at most `MAX_ROWS` rows that hold the same words of the question as the first row among them; none
+    more where other evidence holds more of the question."""
+    groups = [_group(result) for result in evidence]
+    first = next((quote for quote in quotes if any(groups[quote.label - 1])), None)
+    if first is None:
+        return Alike(quotes, frozenset(), 0)
+    asked = Asked.of(question, evidence)
+    held = [asked.stems & _stems(result) for result in evidence]
+    own, group = held[first.label - 1], groups[first.label - 1]
+    alike = [label for label, one in enumerate(held, 1) if one == own and groups[label - 1] == group]
+    if len(alike) == 1 or not own or any(asked.share(own) < asked.share(one) for one in held):
+        return Alike(quotes, frozenset(), 0)
+    kept = {quote.label: quote for quote in quotes if quote.label in alike}
+    rows = [kept.get(label) or _whole(label, evidence[label - 1]) for label in alike[:MAX_ROWS]]
+    before = [quote for quote in quotes[: quotes.index(first)] if quote.label not in alike]
+    behind = [quote for quote in quotes if quote.label not in alike and quote not in before]
+    found = len(alike) if len(kept) < len(alike) else 0
+    return Alike([*before, *rows, *behind], frozenset(row.label for row in rows), found)
+
+
+def _group(result: SourceResult) -> tuple[str, str]:
+    """The source and the table, or the file, of which `result` is a short row; two empty texts when it is none."""
+    told, content = result.metadata, result.content
+    if len(content) > ROW_CHARS or content.partition(":")[0] not in told:
+        return "", ""
+    if "file_row" in told:
+        return result.source_name, str(told.get("document"))
+    return (result.source_name, str(told["table"])) if "table" in told and "key" in told else ("", "")
+
+
+def _stems(result: SourceResult) -> frozenset[str]:
+    return stems_of(result.content) | stems_of(str(result.metadata.get("section") or ""))
+
+
+def _whole(label: int, result: SourceResult) -> Quote:
+    return Quote(label, result.content, 0, len(result.content), 0.0, frozenset())

@@ -1,0 +1,138 @@
+"""Which words of a question ask for a computation, by language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import takewhile
+
+from groundgraph.text.follow_up import own_words
+from groundgraph.text.words import detect_language, fold, language_data, stem, stems, stop_words, words
+
+
+@dataclass(frozen=True)
+class Language:
+    """The data file of one language.
+
+    Attributes:
+        not_offered: by what is needed, a pattern for computations that are not offered.
+        functions: by function, a pattern for those that are.
+        filler: stems that add nothing to a question.
+        decisive: words, such as "not", that a reading by rule would overlook.
+        rows: a pattern for what asks for rows themselves, such as "list".
+        months: the stems of the months in order.
+        between: its folded stop words, without those that join.
+    """
+
+    not_offered: dict[str, re.Pattern[str]]
+    functions: dict[str, re.Pattern[str]]
+    filler: frozenset[str]
+    decisive: frozenset[str]
+    rows: re.Pattern[str]
+    months: tuple[str, ...]
+    between: frozenset[str]
+
+    def understands(self, parts: Sequence[str]) -> bool:
+        """Whether the folded `parts` of a question hold no decisive word."""
+        return not any(self.decisive.intersection(words(part)) for part in parts)
+
+
+@dataclass(frozen=True)
+class Cue:
+    """What a question asks for.
+
+    Attributes:
+        function: the function, or an empty string when the computation is not offered or the question has a word
+            that no rule here understands.
+        parts: the folded question without the words that asked for it, in two where it stands behind an earlier one.
+        asking: the stems of those words; of what is not offered, of the word that decided, if there is one.
+        needs: what is needed in a word, such as `count` or `difference`.
+        offered: whether a function of that kind is offered at all.
+        counted: the words that stand together right behind those that asked, where some do; of each part.
+        language: the language of the question.
+    """
+
+    function: str
+    parts: tuple[str, ...]
+    asking: frozenset[str]
+    needs: str
+    offered: bool
+    language: Language
+    counted: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def rest(self) -> str:
+        """All parts in one."""
+        return " ".join(self.parts)
+
+    def is_met_by(self, text: str) -> bool:
+        """Whether `text` says the word that decided: a row that says "first" answers a question for the first step."""
+        return not self.offered and bool(self.asking) and self.asking <= set(map(stem, words(text)))
+
+
+@cache
+def _language(code: str) -> Language:
+    data = language_data(code, "computing")
+    return Language(
+        {name: re.compile(pattern) for name, pattern in data.get("not_offered", {}).items()},
+        {name: re.compile(pattern) for name, pattern in data.get("functions", {}).items()},
+        frozenset(stem(word) for word in words(data.get("filler", ""))),
+        frozenset(words(data.get("decisive", ""))),
+        re.compile(data.get("rows", "(?!)")),
+        tuple(stem(fold(month)) for month in data.get("months", ())),
+        stop_words().union(map(fold, language_data(code, "stop_words"))) - set(language_data(code, "replies", "joins")),
+    )
+
+
+def find_cue(question: str, own: str = "") -> Cue | None:
+    """The computation that `question` asks for, if it does.
+
+    Args:
+        question: the words.
+        own: its end, where that stands behind an earlier question. What it asks for goes before what that one did; when
+            it has no word of its own, as "which ones?", it asks for nothing that could be computed.
+    """
+    parts, language = parts_of(question, own), language_of(question)
+    for part in reversed(parts):
+        cue = _cue_in(part, parts, language)
+        if cue is not None:
+            return cue
+        if not set(own_words(part)) - language.filler:
+            return None
+    return None
+
+
+def language_of(question: str) -> Language:
+    """The data file of the language of `question`."""
+    return _language(detect_language(question))
+
+
+def parts_of(question: str, own: str) -> tuple[str, ...]:
+    """The folded question; in two where it ends with `own` behind an earlier one."""
+    folded, said = fold(question), fold(own)
+    return (folded[: -len(said)], said) if said and folded != said and folded.endswith(said) else (folded,)
+
+
+def _cue_in(part: str, parts: tuple[str, ...], language: Language) -> Cue | None:
+    for needs, pattern in language.not_offered.items():
+        found = pattern.search(part)
+        if found:
+            asking = frozenset(stem(word) for word in words(found.groupdict().get("word") or ""))
+            return Cue("", parts, asking, needs, False, language)
+    for function, pattern in language.functions.items():
+        found = pattern.search(part)
+        if found:
+            rest = tuple(pattern.sub(" ", one, count=1) for one in parts)
+            asking = frozenset(stems(found.group()))
+            understood = function if language.understands(rest) else ""
+            behind = [_noun_behind(pattern, one, language) for one in parts]
+            return Cue(understood, rest, asking, function, True, language, tuple(filter(None, behind)))
+    return None
+
+
+def _noun_behind(pattern: re.Pattern[str], part: str, language: Language) -> tuple[str, ...]:
+    found = pattern.search(part)
+    behind = words(part[found.end() :]) if found else ()
+    return tuple(takewhile(lambda word: word not in language.between, behind))

@@ -1,0 +1,172 @@
+"""Conversations over a table whose questions are counted, or asked for its rows, by rule and without a model."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from groundgraph import KnowledgeBase, load_settings, turn_graph
+from groundgraph.core.document import Document
+from groundgraph.sources.sql import SqlSource
+
+pytestmark = pytest.mark.covers("R15", "A7")
+SCRIPT = """
+CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT, city TEXT);
+INSERT INTO customers VALUES (1, 'Uni Graz', 'Graz'), (2, 'Bergmann GmbH', 'Linz'), (3, 'Nordlab AS', 'Oslo');
+CREATE TABLE orders (id INTEGER PRIMARY KEY, product TEXT, quantity INTEGER, total REAL, status TEXT, ordered DATE);
+INSERT INTO orders VALUES
+  (101, 'Orion X2', 2, 11800.0, 'shipped', '2025-01-14'), (102, 'Orion X3', 1, 8450.0, 'open', '2025-03-02'),
+  (103, 'Lamp', 4, 1240.0, 'cancelled', '2025-03-09'), (104, 'Orion X2', 1, 5900.0, 'open', '2025-04-21'),
+  (105, 'Filter', 10, 229.0, 'shipped', '2024-05-05'), (106, 'Lamp', 2, 971.0, 'open', '2024-05-17');
+CREATE TABLE pumps (id INTEGER PRIMARY KEY, state TEXT);
+INSERT INTO pumps VALUES (1, 'stopped'), (2, 'stopped'), (3, 'stopped'), (4, 'stopped'), (5, 'stopped'), (6, 'stopped');
+"""
+MANUAL = """# Orion X2
+
+## Error codes
+
+- E01: The lamp does not ignite.
+- E02: Detector overheated. Switch off and wait 20 minutes.
+"""
+
+
+async def _asked(folder, *questions: str) -> list[dict]:
+    """The outputs of a conversation without a model, over the shop and a manual."""
+    path = folder / "shop.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(SCRIPT)
+    settings = load_settings({"knowledge_base": {"file": str(folder / "base.sqlite")}})
+    with KnowledgeBase.open(settings) as base:
+        base.add_documents([Document("x2.md", MANUAL, "text/markdown")])
+    graph = turn_graph(settings, sources=[SqlSource(path, name="shop", tables=["customers", "orders", "pumps"])])
+    outputs, messages = [], []
+    try:
+        for question in questions:
+            output = await graph.ainvoke({"messages": [*messages, HumanMessage(question)]})
+            messages = output["messages"]
+            outputs.append(output)
+    finally:
+        await graph.resources.close()
+    return outputs
+
+
+def _counts(output: dict) -> list[str]:
+    """What was computed, from which condition on."""
+    quotes = [citation["quote"] for citation in output["citations"] if citation.get("computed")]
+    return [quote.partition(" where ")[2] or quote for quote in quotes]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "counted"),
+    [
+        ("How many customers are from Graz?", "And from Linz?", "city = Linz: 1"),
+        ("How many orders are open?", "And shipped?", "status = shipped: 2"),
+        # Nothing ends the question before it, so both are one sentence.
+        ("how many orders are open", "and shipped", "status = shipped: 2"),
+        # Of another column it comes on top.
+        ("How many orders are open?", "And of the Orion X2?", "status = open and product = Orion X2: 1"),
+        ("How many orders are there in 2024?", "And in 2025?", "ordered >= 2025-01-01 and ordered < 2026-01-01: 4"),
+    ],
+)
+async def test_a_follow_up_to_a_count_counts_what_it_names(tmp_path, first, second, counted):
+    output = (await _asked(tmp_path, first, second))[1]
+    assert (output["outcome"], _counts(output)) == ("answered", [counted])
+
+
+async def test_a_follow_up_that_counts_nothing_gets_rows(tmp_path):
+    output = (await _asked(tmp_path, "How many customers are from Graz?", "Which ones?"))[1]
+    assert not _counts(output)
+    assert "Uni Graz" in output["answer"]
+
+
+async def test_two_values_of_one_message_are_one_or_the_other(tmp_path):
+    (output,) = await _asked(tmp_path, "How many open and shipped orders are there?")
+    assert _counts(output) == ["status = open or shipped: 5"]
+
+
+async def test_what_was_computed_is_not_said_to_be_missing(tmp_path):
+    outputs = await _asked(
+        tmp_path, "How many orders have the status open?", "And how many are cancelled?", "And in 2024?"
+    )
+    assert [output["outcome"] for output in outputs] == ["answered"] * 3
+    assert _counts(outputs[1]) == ["status = cancelled: 1"]
+    assert not any("not done here" in note for output in outputs for note in output["notes"])
+
+
+async def test_a_verb_that_sounds_like_an_average_computes_nothing(tmp_path):
+    (output,) = await _asked(tmp_path, "What does E02 mean on the Orion X2?")
+    assert output["outcome"] == "answered"
+    assert "Detector overheated" in output["answer"]
+    assert not any("average" in note for note in output["notes"])
+
+
+async def test_a_value_that_no_column_holds_is_named(tmp_path):
+    (output,) = await _asked(tmp_path, "How many customers are in Vienna?")
+    assert output["outcome"] == "insufficient"
+    assert 'Rows of customers were not counted: what is meant by "Vienna" stands in no column.' in output["notes"]
+
+
+@pytest.mark.parametrize(
+    "question", ["How many orders have the status pending?", "How many orders are of status pending?"]
+)
+async def test_of_a_column_that_is_named_no_row_is_an_honest_none(tmp_path, question):
+    (output,) = await _asked(tmp_path, question)
+    assert (output["outcome"], _counts(output)) == ("answered", ["status = pending: 0"])
+
+
+@pytest.mark.parametrize(
+    "question", ["How many orders have the status cancelld?", "How many orders have the status shipping?"]
+)
+async def test_what_is_nearly_a_value_is_not_counted_as_none(tmp_path, question):
+    (output,) = await _asked(tmp_path, question)
+    assert output["outcome"] == "insufficient"
+    assert not _counts(output)
+
+
+async def test_things_are_not_counted_by_rows_that_say_how_many_each_is(tmp_path):
+    (output,) = await _asked(tmp_path, "How many Orion X2 were ordered?")
+    assert (output["outcome"], _counts(output)) == ("insufficient", [])
+    assert any('its column "quantity"' in note for note in output["notes"])
+    (rows,) = await _asked(tmp_path / "..", "How many of the orders are open?")
+    assert _counts(rows) == ["status = open: 3"]
+
+
+async def test_all_rows_of_a_named_table_are_given_when_asked_for(tmp_path):
+    (output,) = await _asked(tmp_path, "List all customers")
+    assert output["outcome"] == "answered"
+    assert all(name in output["answer"] for name in ("Uni Graz", "Bergmann GmbH", "Nordlab AS"))
+    assert not _counts(output)
+
+
+async def test_how_many_rows_there_are_is_told_where_not_all_are_given(tmp_path):
+    (output,) = await _asked(tmp_path, "Show all orders")
+    assert output["outcome"] == "answered"
+    assert _counts(output) == ["count of rows in orders: 6"]
+    assert output["answer"].count("product: ") == 4  # with the count as many as are given at most
+
+
+async def test_all_rows_that_meet_the_conditions_are_quoted(tmp_path):
+    (output,) = await _asked(tmp_path, "Which orders are open?")
+    assert [f"id: {key}" in output["answer"] for key in range(101, 107)] == [False, True, False, True, False, True]
+
+
+async def test_rows_leave_room_for_the_other_part_of_a_question(tmp_path):
+    (output,) = await _asked(tmp_path, "Which orders are open? And what does error code E02 say?")
+    assert "id: 106" in output["answer"]
+    assert "Detector overheated" in output["answer"]
+
+
+async def test_rows_that_were_found_alike_are_told_to_be_some(tmp_path):
+    (output,) = await _asked(tmp_path, "Which pumps are still stopped?")
+    assert [f"id: {key}" in output["answer"] for key in range(1, 6)] == [True] * 5
+    assert "Rows that were found and fit the question alike: 5; quoted: 5; there may be more." in output["notes"]
+
+
+async def test_what_kind_of_computing_is_needed_is_told_in_words(tmp_path):
+    (output,) = await _asked(tmp_path, "When was the last order placed?")
+    (note,) = [note for note in output["notes"] if "computed" in note]
+    assert "which rows come before or after others" in note
+    assert "(order)" not in note
