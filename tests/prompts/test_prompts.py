@@ -163,6 +163,7 @@ def test_the_fixed_replies_render(language):
         "nothing_found": {},
         "general_knowledge": {},
         "unavailable": {"failed": ["docs", "cases"]},
+        "never_ingested": {"failed": ["docs"]},
         "left_out": {"needing": ["docs", "cases"], "searched": False},
     }.items():
         text = prompts.render(name, language=language, **variables).strip()
