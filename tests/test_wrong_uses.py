@@ -102,6 +102,7 @@ def store() -> InMemoryVectorStore:
         (lambda: turn_graph(sources=[source()], checkpointer="a.sqlite"), ConfigurationError, "open_graph opens"),
         (lambda: turn_graph(sources=[source()], store="a.sqlite"), ConfigurationError, "a store of LangGraph's"),
         (lambda: asked({"question": QUESTION}, "visit-1"), InputInvalid, '{"configurable": {"thread_id": "visit-1"}}'),
+        (lambda: asked(5), InputInvalid, 'A turn takes {"question": "..."}'),
         (lambda: asked({"question": QUESTION}, {"thread_id": "a"}), InputInvalid, '{"configurable": {"thread_id"'),
         (lambda: asked({"question": QUESTION}, top_k=3), InputInvalid, "context=Context(top_k=...)"),
         (lambda: asked({"question": QUESTION}, context="fast"), InputInvalid, "a Context, or a mapping"),

@@ -101,6 +101,8 @@ DISAGREES = [
     ("Elephants drink eighty litres of muddy water every single day [1].", "low_support"),
     ("Access tokens expire after 3600 seconds [1][9].", "unresolved_label"),
     ("Access tokens expire after 3600 seconds 【7】.", "unresolved_label"),
+    ("Access tokens expire after 3600 seconds [0].", "unresolved_label"),
+    ("3600 seconds [9].", "no_citation"),
     ("Access tokens ![x](https://evil.example/p?q=1) expire after an hour [1].", "link_removed"),
     ("Access tokens expire after an hour, see [more](https://evil.example) [1].", "link_removed"),
     ("Токен доступа действует 7200 секунд [3].", "number_unsupported"),
@@ -166,6 +168,27 @@ def test_a_finding_is_told_in_russian_with_what_it_is_about(text):
         assert russian.named("finding", flag["kind"]) != flag["kind"]
     for kind in ("truncated", "incomplete", "refusal", "no_citation"):
         assert not re.search("[a-z]", russian.detail({"kind": kind, "sentence": "", "detail": "the model failed"}))
+
+
+@pytest.mark.covers("F21")
+@pytest.mark.parametrize(
+    ("text", "english", "russian"),
+    [
+        (
+            "Access tokens expire after 77 seconds, says Karl Meier of the plan office [2].",
+            "77 seconds does not stand in the evidence",
+            "77 seconds: в материалах нет",
+        ),
+        (
+            "Elephants drink muddy water 3600 seconds, says Karl [1].",
+            "3600 seconds does not stand in the evidence near what is said of it",
+            "3600 seconds: в материалах нет рядом с тем, о чём здесь сказано",
+        ),
+    ],
+)
+def test_of_a_number_that_stands_elsewhere_it_is_not_said_that_it_does_not_stand_there(text, english, russian):
+    [flag] = [flag for flag in flags(text)[0] if flag["kind"] == "number_unsupported"]
+    assert (flag["detail"], Words.of(Prompts(), "ru").detail(flag)) == (english, russian)
 
 
 @pytest.mark.parametrize(("text", "kind"), DISAGREES)

@@ -96,7 +96,7 @@ def test_a_number_from_a_sentence_about_something_else_does_not_count():
     said = "Pump 17 in the northern hall is serviced by the morning crew every {} days [1]."
     assert check_numbers(CheckedAnswer(said.format(90), "?", evidence)) == []
     assert [flag["detail"] for flag in check_numbers(CheckedAnswer(said.format(45), "?", evidence))] == [
-        "45 days does not stand in the evidence"
+        "45 days does not stand in the evidence near what is said of it"
     ]
 
 

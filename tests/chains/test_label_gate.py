@@ -159,6 +159,15 @@ def test_a_number_in_parentheses_is_a_label_at_the_end_of_a_sentence_where_no_ot
 
 
 @pytest.mark.covers("A21")
+def test_a_zero_by_itself_is_a_label_without_evidence():
+    gate = LabelGate(range(1, 5))
+    assert gate.feed("Every 90 days [0]. So [1][0] it is [ 0 ].") + gate.flush() == "Every 90 days. So [1] it is."
+    assert gate.removed == [0, 0, 0]
+    quoted = escape_labels("as in [0], arr[0] and [0, 1]")
+    assert gate.feed(quoted) + gate.flush() == quoted == r"as in \[0], arr[0] and [0, 1]"
+
+
+@pytest.mark.covers("A21")
 @pytest.mark.parametrize("text", ["arr[0] is the first", "in [0, 1]", "[Figure 1]", "[see 1]", "[sources]", "[1 of 3]"])
 def test_what_cannot_name_evidence_is_text(text):
     assert gated(text) == text

@@ -108,6 +108,28 @@ def test_the_minimal_configuration_is_right_with_notices(call, monkeypatch):
     assert [notice.split(":")[0] for notice in ran.json["notices"]] == ["llm", "knowledge_base.embeddings"]
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("synthesis: {style: conversational}\n", "synthesis.style: 'conversational' is written by a model"),
+        ("citation_check: {numbers: refuse}\n", "citation_check.numbers: judges what a model wrote"),
+        (
+            "sources: [{type: sql, name: shop, url: 'sqlite:///gone.db', table: orders}]\n",
+            "sources.0: there is no database",
+        ),
+    ],
+)
+def test_what_has_no_effect_or_no_file_here_is_a_notice(call, tmp_path, text, told):
+    (tmp_path / "a.yaml").write_text(text)
+    ran = call("config", "check", "a.yaml", "--json")
+    assert ran.code == 0
+    [notice] = ran.json["notices"]
+    assert notice.startswith(told)
+    (tmp_path / "gone.db").touch()
+    (tmp_path / "a.yaml").write_text(f"{text}llm: {{provider: groq, model: m}}\n")
+    assert told not in " ".join(call("config", "check", "a.yaml", "--json").json["notices"])
+
+
 @pytest.mark.covers("fault 14", "I2", "P4")
 @pytest.mark.parametrize(
     ("text", "key", "variable"),

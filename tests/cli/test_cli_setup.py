@@ -32,7 +32,7 @@ def test_ollama_on_this_machine_with_what_is_proposed(answer, tmp_path: Path) ->
     assert llm is not None
     assert llm.given == {"provider": "ollama", "model": "qwen3:8b", "base_url": "http://127.0.0.1:11434"}
     assert "groundgraph.yaml is written" in ran.out
-    assert "Everything that is needed is there." in ran.out
+    assert "Everything that is needed is there" in ran.out
 
 
 def test_every_choice_leads_to_a_configuration(answer, tmp_path: Path) -> None:

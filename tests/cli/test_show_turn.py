@@ -89,6 +89,26 @@ def test_an_answer_from_evidence_that_hardly_fits_says_so(outcome, answerable, t
     assert (said in show_turn.turn_text(output, 0.012)) is told
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_what_the_citation_check_found_stands_below_the_notes(capsys, monkeypatch, terminal):
+    monkeypatch.setattr(show_turn, "on_terminal", lambda: terminal)
+    number = {"kind": "number_unsupported", "sentence": "It is 29 .", "detail": "29 does not stand in the evidence"}
+    noted = {"kind": "unresolved_label", "sentence": "", "detail": "[9] refers to no evidence"}
+    flags = [
+        noted,
+        number,
+        *[{"kind": "uncited", "sentence": f"So {n}.", "detail": "cites no evidence"} for n in range(12)],
+    ]
+    show_turn.print_turn({**OUTPUT, "support": {**OUTPUT["support"], "flags": flags}}, 0.012)
+    told = [line.strip() for line in capsys.readouterr().out.splitlines() if line.startswith(("Note:", "Finding:"))]
+    assert told[0] == "Note: One source was down."
+    assert told[1].startswith("Finding: Number not supported: 29 does not stand in the evidence")
+    # A dozen lines more would hide the answer; what a note tells is not told again.
+    assert told[-1] == "Finding: Entries that are not shown: 3"
+    assert len(told) == 12
+    assert "[9]" not in " ".join(told)
+
+
 def test_tokens_are_printed_once(capsys):
     printer = TokenPrinter(wanted=True)
     for piece in ("It ", "", "does."):

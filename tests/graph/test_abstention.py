@@ -94,3 +94,55 @@ async def test_the_line_is_asked_for_unless_general_knowledge_may_fill_the_gap()
         graph = build("Four [1].", base=STATIC, synthesis={"style": "conversational", "allow_parametric": allowed})
         await ask(graph, QUESTION)
         assert ("NO_ANSWER:" in graph.resources.chat_model.calls[0].text) is asked
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome"),
+    [
+        ("I'm sorry, but the provided evidence does not contain any information about this.", "insufficient"),
+        ("The documents do not say what a service costs. Its price is not mentioned in any source.", "insufficient"),
+        ("The documents do not say what a service costs. Pump 17 is serviced every 90 days.", "answered"),
+        ("The documents do not say what a service costs [1].", "answered"),
+    ],
+)
+async def test_a_text_that_cites_nothing_and_says_only_what_the_evidence_lacks_is_no_answer(reply, outcome):
+    output = await ask(conversational(reply), COST)
+    assert (output["outcome"], output["answer"]) == (outcome, reply)
+    assert ("The language model found no answer in the passages." in output["notes"]) is (outcome == "insufficient")
+    # Where it need not cite, it may tell about the evidence.
+    free = build(reply, base=STATIC, synthesis={"style": "conversational", "require_citations": False})
+    assert (await ask(free, COST))["outcome"] == "answered"
+
+
+CALL = '{"name": "search", "arguments": {"query": "pump 17", "ids": [1, 9]}}'
+
+
+@pytest.mark.covers("S6")
+@pytest.mark.parametrize(
+    "call", [CALL, f"<tool_call>\n{CALL}\n</tool_call>", f"<think>So.</think>```json\n{CALL}\n```"]
+)
+@pytest.mark.parametrize("size", [1, 7, 500])
+async def test_a_tool_call_that_is_written_as_text_is_no_text(call, size):
+    graph = conversational(Reply(chunks=[call[at : at + size] for at in range(0, len(call), size)]))
+    pieces = [
+        piece.text async for piece, _ in graph.astream({"messages": [("user", QUESTION)]}, stream_mode="messages")
+    ]
+    assert "search" not in "".join(pieces)
+    output = await ask(conversational(call), QUESTION)
+    assert "it wrote nothing" in output["notes"][0]
+    assert "OAuth has four grant types." in output["answer"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"A call looks so [1]: {CALL}",
+        f"{CALL}\n\nPump 17 is serviced every 90 days [1].",
+        '{"name": "pump 17", "serviced": "every 90 days [1]"}',
+        "`serve(17)` is called every 90 days [1].",
+    ],
+)
+async def test_what_is_no_tool_call_as_a_whole_is_an_answer(reply):
+    output = await ask(conversational(Reply(chunks=list(reply))), QUESTION)
+    assert output["answer"].replace("\\", "")[:8] == reply[:8]
+    assert output["provenance"]["written"]

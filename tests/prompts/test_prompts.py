@@ -40,6 +40,18 @@ def test_what_a_reader_sees_exists_in_every_language(name):
     assert {f"{name}.{language}.jinja2" for language in WITH_FILES} <= set(SHIPPED)
 
 
+@pytest.mark.covers("S5")
+@pytest.mark.parametrize("name", ["notes", "failures"])
+def test_german_has_every_note_of_its_own_with_the_same_variables(name):
+    macros, own = r"{% macro (\w+)(\(.*?\)) %}(.*?){% endmacro %}", language_data("de", "texts")
+    english = {kind: (given, text) for kind, given, text in re.findall(macros, SHIPPED[f"{name}.en.jinja2"])}
+    german = {kind: (given, text) for kind, given, text in re.findall(macros, own[name])}
+    assert {kind: given for kind, (given, _) in german.items()} == {kind: given for kind, (given, _) in english.items()}
+    for kind, (variables, text) in german.items():
+        assert all(re.search(rf"\b{variable}\b", text) for variable in re.findall(r"\w+", variables)), kind
+        assert name == "failures" or text != english[kind][1], kind
+
+
 @pytest.mark.parametrize("language", WITH_FILES)
 @pytest.mark.parametrize("kind", MACROS["en"])
 def test_every_note_exists_in_every_language_with_the_same_variables(kind, language):
@@ -163,6 +175,7 @@ def test_the_fixed_replies_render(language):
         "nothing_found": {},
         "general_knowledge": {},
         "unavailable": {"failed": ["docs", "cases"]},
+        "never_ingested": {"failed": ["docs"]},
         "left_out": {"needing": ["docs", "cases"], "searched": False},
     }.items():
         text = prompts.render(name, language=language, **variables).strip()

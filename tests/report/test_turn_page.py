@@ -90,7 +90,7 @@ async def test_the_page_holds_question_path_queries_evidence_answer_and_what_wen
     text = check_inert(turn_page(record)).text
     for expected in (
         QUESTION, "Answered", 'The source "tickets" could not be searched: ConnectionError: it cannot be reached',
-        "Number not in the evidence",
+        "Number not supported",
         "12 years does not stand in the evidence", QUOTE, "Anti-money-laundering manual > 4 Record keeping",
         "characters 18394–18495 of page 31", "resolve_intent", "retrieve_source", "check_citations",
         "retention period identification records", "language", "deletion_register", "too far behind the best result",

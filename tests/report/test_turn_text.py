@@ -15,7 +15,7 @@ async def test_the_text_holds_what_the_page_shows():
     for expected in (
         QUESTION, record["answer"].strip(),
         '! The source "tickets" could not be searched: ConnectionError: it cannot be reached',
-        "1. Number not in the evidence: 12 years does not stand in the evidence",
+        "1. Number not supported: 12 years does not stand in the evidence",
         "[1] policies: Anti-money-laundering manual > 4 Record keeping (Relevance 0.89", QUOTE,
         "characters 18394–18495 of page 31", "retrieve_source tickets (failed)", "- tickets: failed;",
         'Filters: policies {"language": "en"}', "too far behind the best result", "- answer: scripted, Tokens in",
@@ -30,3 +30,12 @@ async def test_the_text_speaks_the_language_of_the_turn():
     text = turn_text(await russian_turn())
     assert "## Что искали" in text
     assert "переписка: не успел" in text
+
+
+@pytest.mark.covers("V3")
+async def test_an_answer_with_findings_is_not_said_to_rest_on_the_evidence():
+    record = await english_turn()
+    plain = {**record, "citation_check": {**record["citation_check"], "flags": []}}
+    for language, rests in (("en", "The answer rests on evidence"), ("ru", "Ответ опирается на")):
+        assert rests not in turn_text(record, language=language)
+        assert rests in turn_text(plain, language=language)

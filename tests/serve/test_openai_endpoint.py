@@ -108,6 +108,28 @@ def test_an_answer_streams_with_annotations_and_usage(tmp_path: Path):
 
 
 @pytest.mark.covers("U9")
+@pytest.mark.parametrize("streams", [True, False])
+def test_what_the_citation_check_found_stands_below_the_answer(tmp_path: Path, streams: bool):
+    said = "Pump 17 is serviced every 60 days [1]."
+    settings = filled(tmp_path, {"pumps.md": PUMPS}, synthesis={"style": "conversational"})
+    with (
+        serving(settings, chat_model=ScriptedChatModel(default=said)) as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="any") as client,
+    ):
+        conversation = [user("How often is pump 17 serviced?")]
+        if streams:
+            chunks = client.chat.completions.create(model=MODEL, messages=conversation, stream=True)
+            text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+        else:
+            text = client.chat.completions.create(model=MODEL, messages=conversation).choices[0].message.content or ""
+        assert text.startswith(f"{said}\n\n> ⚠ Number not supported: 60 days does not stand in the evidence")
+        # What goes back is known as what was said, so the conversation stays in its thread.
+        conversation += [{"role": "assistant", "content": text}, user("And pump 18?")]
+        kept = client.chat.completions.create(model=MODEL, messages=conversation).model_extra["groundgraph"]
+        assert len(httpx.get(f"{url}/api/threads/{kept['thread']}").json()["turns"]) == 2
+
+
+@pytest.mark.covers("U9")
 def test_langchains_client_holds_a_conversation(address: str):
     bodies: list[Any] = []
 

@@ -158,24 +158,38 @@ def check_numbers(answer: CheckedAnswer) -> list[Flag]:
     """
     decimal = decimal_mark(answer.written)
     return [
-        claim.flag("number_unsupported", f"{missing} does not stand in the evidence")
+        claim.flag("number_unsupported", f"{missing} {said}")
         for claim in answer.claims
-        for missing in dict.fromkeys(_missing(answer, claim, decimal))
+        for missing, said in _unsupported(answer, claim, decimal)
     ]
 
 
-def _missing(answer: CheckedAnswer, claim: Claim, decimal: str | None) -> Iterator[str]:
+# What a flag says of a number; another thing it would be untrue to say of one that stands beside other words.
+NOWHERE = "does not stand in the evidence"
+ELSEWHERE = "does not stand in the evidence near what is said of it"
+
+
+def _unsupported(answer: CheckedAnswer, claim: Claim, decimal: str | None) -> Iterator[tuple[str, str]]:
+    """The numbers of `claim` that its evidence does not hold near the rest of it, each with what is wrong with it."""
     text = without_fences(claim.text)
     found = quantities(text, decimal)
     if found == Quantities():
         return
     about = frozenset(filterfalse(str.isdigit, stems_of(text)))
-    places = list(_places(answer.rests_on(claim), about))
+    evidence, shares = answer.rests_on(claim), says_share(answer.written)
+    missing = list(dict.fromkeys(_missing(text, found, list(_places(evidence, about)), shares=shares)))
+    anywhere = list(_places(evidence, frozenset())) if missing else []
+    nowhere = set(_missing(text, found, anywhere, shares=shares)) if missing else set()
+    yield from ((number, NOWHERE if number in nowhere else ELSEWHERE) for number in missing)
+
+
+def _missing(text: str, found: Quantities, places: Sequence[_Place], *, shares: bool) -> Iterator[str]:
+    """What of `found`, the quantities of `text`, no place holds."""
     yield from (date.text for date in _not_held(found.dates, places, _holds_date))
     yield from _not_held(found.codes, places, _holds_code)
     yield from (time.text for time in _not_held(found.times, places, _holds_time))
     spelled = {word.text: word for word in found.words if not _leads_to_a_list(word.text, text)}
-    holds = partial(_holds_number, shares=says_share(answer.written))
+    holds = partial(_holds_number, shares=shares)
     missing = _not_held((*found.numbers, *spelled.values()), places, holds)
     yield from (number.text for number in missing)
     for low, high in _not_held(found.ranges, places, _holds_range):

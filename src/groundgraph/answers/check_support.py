@@ -124,9 +124,9 @@ _EXEMPT = _in_any_language("exempt")
 _EVIDENCE = _in_any_language("evidence")
 
 
-def is_about_the_evidence(claim: Claim) -> bool:
-    """Whether `claim` is a heading, or says what the evidence does not say."""
-    return claim.text.startswith("#") or bool(_EXEMPT.search(bare(claim.text)) and _EVIDENCE.search(claim.text))
+def says_missing(claim: Claim) -> bool:
+    """Whether `claim` says what the evidence does not say."""
+    return bool(_EXEMPT.search(bare(claim.text)) and _EVIDENCE.search(claim.text))
 
 
 def is_statement(claim: Claim) -> bool:
@@ -135,21 +135,24 @@ def is_statement(claim: Claim) -> bool:
     Questions, headings, what leads to a list, what says that the evidence is missing and what talks to the reader do
     not.
     """
+    return _says_something(claim) and len(stems_of(without_fences(claim.text))) >= LEAST_STEMS
+
+
+def _says_something(claim: Claim) -> bool:
     text = without_fences(claim.text).strip()
     plain = text.rstrip("*_ ")
-    if text.startswith("#") or plain.endswith((":", "?")) or _EXEMPT.search(bare(text)):
-        return False
-    return len(stems_of(text)) >= LEAST_STEMS
+    return bool(plain) and not (text.startswith("#") or plain.endswith((":", "?")) or _EXEMPT.search(bare(text)))
 
 
 # Sentences that say something and cite nothing.
 
 
 def check_uncited(answer: CheckedAnswer) -> list[Flag]:
-    """A flag `uncited` for every sentence without a label that should have one; one `no_citation` when none has."""
-    should = [claim for claim in answer.claims if claim.labels or is_statement(claim)]
-    if not should:
+    """A flag `uncited` for every sentence without a label that should have one; one `no_citation` when none has, and
+    be it that an answer is too short to be measured ("27 days.")."""
+    if not any(claim.labels for claim in answer.claims) and not any(map(_says_something, answer.claims)):
         return []
+    should = [claim for claim in answer.claims if claim.labels or is_statement(claim)]
     if not any(claim.labels for claim in should):
         return [{"kind": "no_citation", "sentence": "", "detail": "the answer cites no evidence"}]
     return [claim.flag("uncited", "cites no evidence") for claim in should if not claim.labels]
@@ -210,6 +213,6 @@ def check_support(answer: CheckedAnswer) -> list[Flag]:
         claim.flag("low_support", f"its evidence holds {share:.0%} of it")
         for claim in said
         if len(stems_of(claim.text)) >= LEAST_STEMS
-        and not is_about_the_evidence(claim)
+        and not (claim.text.startswith("#") or says_missing(claim))
         and (share := support_of(answer, claim)) < LEAST_SUPPORT
     ]

@@ -23,6 +23,7 @@ from pydantic import ConfigDict, PrivateAttr
 from groundgraph.answers.label_gate import Gate, LabelGate
 from groundgraph.answers.link_gate import LinkGate
 from groundgraph.answers.links import LinkTargets
+from groundgraph.answers.tool_call_gate import ToolCallGate
 from groundgraph.core.characters import HiddenGate, clean_text, without_hidden
 from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
@@ -92,7 +93,8 @@ class AbstentionGate(Gate):
 
 @dataclass
 class AnswerGate:
-    """Labels that resolve, numbered by first use; links and images that lead to the evidence; nothing unseen.
+    """Labels that resolve, numbered by first use; links and images that lead to the evidence; nothing unseen, and no
+    call of a tool in place of an answer.
 
     Attributes:
         evidence: all of the turn, in the order of the ranking: the n-th piece was shown to the model as [n].
@@ -111,6 +113,10 @@ class AnswerGate:
     @cached_property
     def _abstention(self) -> AbstentionGate:
         return AbstentionGate()
+
+    @cached_property
+    def _calls(self) -> ToolCallGate:
+        return ToolCallGate()
 
     @cached_property
     def _hidden(self) -> HiddenGate:
@@ -135,11 +141,13 @@ class AnswerGate:
 
     def feed(self, text: str) -> str:
         """What can be let through after `text` arrived; the rest waits for the next piece."""
-        return self._links.feed(self._abstention.feed(self._labels.feed(self._hidden.feed(text))))
+        said = self._calls.feed(self._labels.feed(self._hidden.feed(text)))
+        return self._links.feed(self._abstention.feed(said))
 
     def flush(self) -> str:
         """What still waits, when the text has ended."""
-        rest = self._abstention.feed(self._labels.flush()) + self._abstention.flush()
+        said = self._calls.feed(self._labels.flush()) + self._calls.flush()
+        rest = self._abstention.feed(said) + self._abstention.flush()
         return self._links.feed(rest) + self._links.flush()
 
     @property

@@ -2,10 +2,10 @@
 
 A label is a number in brackets that refers to a piece of evidence: `[1]`, `[1, 3]`, `[1-3]`, or with full-width
 brackets. Models also write `[Source 1]`, `[^1]`, `[1, p. 3]` and `【1†L3】`, which leave the gate as `[1]`, and so does
-`(1)` at the end of a sentence where a model has written no label in brackets. No evidence has the number 0, so that
-`[0]` and `[0, 1]` are text. The gate lets labels through that resolve, numbered by first use, drops those that do not,
-and drops the model's thinking. A bracket behind a backslash is no label, which is how evidence that holds numbers in
-brackets of its own is shown (`escape_labels`).
+`(1)` at the end of a sentence where a model has written no label in brackets. No evidence has the number 0: `[0]`
+that stands by itself is a label without evidence, while `arr[0]` and `[0, 1]` are text. The gate lets labels through
+that resolve, numbered by first use, drops those that do not, and drops the model's thinking. A bracket behind a
+backslash is no label, which is how evidence that holds numbers in brackets of its own is shown (`escape_labels`).
 """
 
 from __future__ import annotations
@@ -164,6 +164,8 @@ _OPENERS = "[［【"
 # No longer than MAX_HELD, which is how much of one is held back until it closes.
 _NUMBERS = r"(?!0+\D)\d{1,3}(?:\s{0,2}[-‐‑‒–—−,;，、]\s{0,2}\d{1,3}){0,30}"
 LABEL = re.compile(rf"(?<!\\)[\[［【]\s{{0,2}}({_NUMBERS})\s{{0,2}}[\]］】]")
+# By itself, it was meant to be one; right behind a word it counts what a program holds.
+_ZERO = re.compile(r"[\[［【]\s{0,2}0{1,3}\s{0,2}[\]］】]")
 LABEL_OR_CODE = re.compile(f"{CODE.pattern}|{LABEL.pattern}", re.DOTALL)
 # What is code in the evidence need not be any in the answer, where a backtick of a title may come before it. `vec![1]`
 # of a program is no image.
@@ -200,7 +202,7 @@ def _written() -> re.Pattern[str]:
 def _doing_something() -> re.Pattern[str]:
     """What in evidence would be read as a label of the answer, or load an image."""
     return re.compile(
-        rf"(?P<code>{CODE.pattern})|(?<!\\){_written().pattern}|(?P<image>!(?=\[))|"
+        rf"(?P<code>{CODE.pattern})|(?<!\\)(?:{_written().pattern}|(?<!\w){_ZERO.pattern})|(?P<image>!(?=\[))|"
         r"(?<!\\)<(?=(?:img|image|iframe|video|audio|svg|script|object|embed)\b)",
         re.DOTALL | re.IGNORECASE,
     )
@@ -344,8 +346,9 @@ class LabelGate(ProseGate):
     def _bracket(self, *, final: bool) -> tuple[str, bool]:
         space = len(self._held) - len(self._held.lstrip(" \t"))
         found = LABEL.match(self._held, space) or _written().match(self._held, space)
-        if found:
-            label = self._resolved(found.group(1))
+        nothing = None if found or (not space and self._tail[-1:].isalnum()) else _ZERO.match(self._held, space)
+        if found := found or nothing:
+            label = self._resolved("0" if nothing else found.group(1))
             before = self._held[:space] or self._left
             self._held = self._held[found.end() :]
             if label:

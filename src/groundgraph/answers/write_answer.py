@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.answers.answer_prompt import Assignment, answer_id, answer_messages
-from groundgraph.answers.citations import claims_of
+from groundgraph.answers.citations import Claim, claims_of
 from groundgraph.answers.gated_model import AnswerGate, GatedChatModel, Written, unstreamed
 from groundgraph.answers.structured_answer import AnswerTemplates, structured_draft
 from groundgraph.core.errors import ModelBudgetSpent, ModelError
@@ -152,6 +153,9 @@ def _draft(
 ) -> Draft:
     finish = "error" if failure else "refusal" if written.refusal else written.finish
     language, note = task.turn["language"], templates.prompts.note
+    outcome = outcome_of(written, finish, must_cite=_must_cite(task))
+    if outcome == "insufficient" and finish == "stop":
+        notes = [note("abstained", language, missing=""), *notes]
     reasons = {
         "error": lambda: note("answer_incomplete", language, reason=failure),
         "refusal": lambda: note("refused", language),
@@ -160,7 +164,7 @@ def _draft(
     return {
         **EMPTY_DRAFT,
         "text": written.text if written.text.strip() else written.refusal,
-        "outcome": outcome_of(written, finish, must_cite=_must_cite(task)),
+        "outcome": outcome,
         "finish": finish,
         "order": written.order,
         "removed": written.removed,
@@ -178,17 +182,27 @@ def _must_cite(task: Assignment) -> bool:
 def outcome_of(written: Written, finish: str, *, must_cite: bool) -> Outcome:
     """Whether what a model wrote is an answer: neither a refusal, nor a question in place of one.
 
-    Where it was to cite and cites nothing, its last sentence tells, else all of them; what ends without a full stop is
-    an item of a list that goes with them.
+    Where it was to cite and cites nothing, it is none when every sentence says what the evidence does not say, and for
+    a question its last sentence tells, else all of them; what ends without a full stop is an item of a list that goes
+    with them.
     """
     claims = claims_of(written.text[: written.by_model])
     cited = any(claim.labels for claim in claims)
     if finish == "refusal":
         return "answered" if cited else "insufficient"
+    if must_cite and finish == "stop" and claims and not cited and _says_only_what_is_missing(claims):
+        return "insufficient"
     texts = [claim.text.rstrip(_CLOSING) for claim in claims]
     if must_cite and not cited:
         texts = [text for text in texts if not text[-1:].isalnum()][-1:]
     return "clarify" if texts and all(text.endswith(_ASKS) for text in texts) else "answered"
+
+
+def _says_only_what_is_missing(claims: Sequence[Claim]) -> bool:
+    # Loaded with the first answer that cites nothing.
+    from groundgraph.answers.check_support import says_missing
+
+    return all(map(says_missing, claims))
 
 
 def _abstained(task: Assignment, written: Written, templates: AnswerTemplates, notes: list[str]) -> Draft:

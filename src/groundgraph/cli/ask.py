@@ -92,7 +92,7 @@ def ask(
     settings = find_settings(config)
     chosen = thread or _new_thread()
     turn = asyncio.run(_turn(settings, question, chosen, style, stream=not as_json))
-    _show(turn, chosen, as_json=as_json, found=found)
+    _show(turn, chosen, settings, as_json=as_json, found=found)
     if thread is None:
         note(f"Thread: {chosen} (go on with --thread {chosen})")
     code = _code(turn.output)
@@ -127,12 +127,12 @@ async def _turn(settings: Settings, question: str, thread_id: str, style: StyleN
     return _Turn(output, seconds, printer.finish(output["answer"]))
 
 
-def _show(turn: _Turn, thread_id: str, *, as_json: bool, found: bool) -> None:
+def _show(turn: _Turn, thread_id: str, settings: Settings, *, as_json: bool, found: bool) -> None:
     from groundgraph.cli.show_turn import found_besides, print_turn, turn_json
 
     if as_json:
         write_json({**turn_json(turn.output), "thread_id": thread_id})
     else:
-        print_turn(turn.output, turn.seconds, answer_shown=turn.streamed)
+        print_turn(turn.output, turn.seconds, settings=settings, answer_shown=turn.streamed)
         if found and (lines := found_besides(turn.output)):
             say("\n".join(["\nFound besides:", *lines]))

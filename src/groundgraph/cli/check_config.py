@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,9 @@ from groundgraph.settings.load_settings import load_settings
 from groundgraph.settings.search import MODEL_STAGES
 from groundgraph.settings.services import EmbeddingSettings
 from groundgraph.settings.settings import PromptSettings, Settings
+from groundgraph.sources.sql.location import database_file, is_other, is_server
+
+_PASS_CHAT = "set `llm`, or pass a chat model"
 
 
 @dataclass
@@ -60,8 +64,7 @@ def check_config(path: Path) -> Checked:
     for key, problem in cascade_model_problems(settings).items():
         _note_model(key, problem, checked)
     checked.notices += [*chains_without_model(settings), *stages_without_model(settings)]
-    if settings.citation_check.policies["entailment"] != "off" and settings.llm is None:
-        checked.notices.append("citation_check.entailment: judges what a model wrote; set `llm`, or pass a chat model")
+    checked.notices += [*answers_without_model(settings), *missing_databases(settings)]
     # A model and a reranker may still come from Python.
     passed = Passed(queries=bool(settings.chat_models.keys() - {JUDGE_KEY}))
     for location, message in (*idle_settings(settings, as_default=True), *idle_settings(settings, passed)):
@@ -110,6 +113,30 @@ def stages_without_model(settings: Settings) -> list[str]:
     narrow = f"retrieval.second_look: without a model it only lifts a choice of categories; {pass_one}"
     own = {unasked: bool(asks and asks.model is True), narrow: settings.retrieval.second_look}
     return [*(told for told, holds in own.items() if holds), *_autonomous_without_model(settings)]
+
+
+def answers_without_model(settings: Settings) -> Iterator[str]:
+    """What is set for answers that a model writes, where only Python could pass one."""
+    if settings.llm:
+        return
+    style, check = settings.synthesis.style, settings.citation_check
+    if style in ("conversational", "hybrid"):
+        yield f"synthesis.style: '{style}' is written by a model, else the evidence is quoted; {_PASS_CHAT}"
+    for name, policy in check.policies.items():
+        if name in check.model_fields_set and policy != "off":
+            yield f"citation_check.{name}: judges what a model wrote; {_PASS_CHAT}"
+
+
+def missing_databases(settings: Settings) -> Iterator[str]:
+    """The files of SQLite that sources name and that are not on this machine."""
+    for number, entry in enumerate(settings.sources):
+        place = entry.options.get("url") or entry.options.get("path")
+        if entry.type != "sql" or not isinstance(place, str) or is_server(place) or is_other(place):
+            continue
+        with suppress(ConfigurationError):  # told by what builds the source
+            file = database_file(place, settings.base_dir, entry.name)
+            if not file.exists():
+                yield f"sources.{number}: there is no database {file} on this machine"
 
 
 def _autonomous_without_model(settings: Settings) -> list[str]:

@@ -40,7 +40,7 @@ def doctor(
     Without --setup nothing is written, and without --try no model is called. Every line says `ok`, `warn` or `fail`,
     and what to do. Ends with 1 when something fails.
     """
-    from groundgraph.cli.doctor_checks import examine
+    from groundgraph.cli.doctor_checks import FILL, examine
 
     if setup:
         from groundgraph.cli.setup_model import set_up
@@ -54,7 +54,9 @@ def doctor(
     else:
         for finding in findings:
             say(_line(finding))
-        say(f"\n{counted(failed, 'failure')}." if failed else "\nEverything that is needed is there.")
+        unfilled = any(finding.todo == FILL for finding in findings)
+        there = "Everything that is needed is there" + (f", but no documents yet: {FILL}" if unfilled else ".")
+        say(f"\n{counted(failed, 'failure')}." if failed else f"\n{there}")
     raise typer.Exit(DONE_WITH_FAILURES if failed else DONE)
 
 

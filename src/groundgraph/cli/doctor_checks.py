@@ -45,6 +45,7 @@ from groundgraph.sources.knowledge_base.schema import open_for_reading, version_
 # The sources of a configuration, and whether each of them answers.
 
 LIMIT = 2.0
+FILL = "groundgraph ingest PATH"
 _PROBE = RetrievalIntent(text_queries=["groundgraph"])
 
 
@@ -78,9 +79,7 @@ class ProbedSource:
 
     def to_dict(self) -> dict[str, Any]:
         """The source as `groundgraph sources --json` prints it; advice is for `groundgraph doctor`."""
-        shown = asdict(self)
-        del shown["advice"]
-        return shown
+        return {name: value for name, value in asdict(self).items() if name != "advice"}
 
 
 async def probe_sources(settings: Settings) -> list[ProbedSource]:
@@ -295,7 +294,7 @@ def _base(name: str) -> str:
 
 def _knowledge_base(check: str, file: Path) -> Finding:
     if not file.is_file():
-        return Finding(check, "warn", f"there is nothing in {file} yet", "groundgraph ingest PATH")
+        return Finding(check, "warn", f"there is nothing in {file} yet", FILL)
     try:
         connection = open_for_reading(file)
         try:
@@ -305,10 +304,10 @@ def _knowledge_base(check: str, file: Path) -> Finding:
     except GroundGraphError as error:
         return Finding(check, "fail", str(error))
     except sqlite3.Error as error:
-        todo = "Delete the file, if it is damaged, and run `groundgraph ingest PATH` again."
+        todo = f"Delete the file, if it is damaged, and run `{FILL}` again."
         return Finding(check, "fail", f"{file} cannot be read: {error}", todo)
     if found == 0:
-        return Finding(check, "warn", f"there is nothing in {file} yet", "groundgraph ingest PATH")
+        return Finding(check, "warn", f"there is nothing in {file} yet", FILL)
     return Finding(check, "ok", f"{file}, schema version {found}")
 
 

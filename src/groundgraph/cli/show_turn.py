@@ -7,11 +7,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as quoted
 
 from groundgraph.cli.options import origin
 from groundgraph.cli.output import on_terminal, printable, say, shortened
+
+if TYPE_CHECKING:
+    from groundgraph.settings.settings import Settings
 
 # Printing an answer while it is written.
 
@@ -54,14 +57,23 @@ def turn_json(output: Mapping[str, Any]) -> dict[str, Any]:
     return {**{key: output[key] for key in KEYS}, "messages": messages}
 
 
-def print_turn(output: Mapping[str, Any], seconds: float, *, answer_shown: bool = False) -> None:
-    """Print answer, citations, notes and outcome; the answer only unless it was `answer_shown` already."""
+def print_turn(
+    output: Mapping[str, Any], seconds: float, *, settings: Settings | None = None, answer_shown: bool = False
+) -> None:
+    """Print answer, citations, notes, findings and outcome.
+
+    Args:
+        output: of the turn.
+        seconds: how long it took.
+        settings: of the graph, whose folder of prompts may have words of its own.
+        answer_shown: whether the answer was printed already.
+    """
     if on_terminal():
         from rich.console import Console
 
-        Console().print(_renderable(output, seconds, with_answer=not answer_shown))
+        Console().print(_renderable(output, seconds, settings, with_answer=not answer_shown))
     else:
-        say(turn_text(output, seconds))
+        say(turn_text(output, seconds, settings))
 
 
 def print_panel(question: str, output: Mapping[str, Any], seconds: float) -> None:
@@ -77,15 +89,15 @@ def print_panel(question: str, output: Mapping[str, Any], seconds: float) -> Non
     Console().print(Panel(_renderable(output, seconds), title=title, title_align="left", padding=(1, 2)))
 
 
-def turn_text(output: Mapping[str, Any], seconds: float) -> str:
-    """Answer, citations, notes and outcome as plain text."""
+def turn_text(output: Mapping[str, Any], seconds: float, settings: Settings | None = None) -> str:
+    """Answer, citations, notes, findings and outcome as plain text."""
     parts = [output["answer"].strip()]
     answer = _folded(_QUOTED.sub("", output["answer"]))
     # Two quotes that the answer shows may stand in one line.
     cited = dict.fromkeys(_cited(citation, answer) for citation in output["citations"])
     citations = "\n".join(f"  {place}" + (f"\n      {quote}" if quote else "") for place, quote, _ in cited)
     parts += [f"Citations:\n{citations}"] if citations else []
-    parts += ["\n".join(f"Note: {text}" for text in output["notes"])] if output["notes"] else []
+    parts += ["\n".join(told)] if (told := _told(output, settings)) else []
     parts.append(_outcome(output, seconds))
     return "\n\n".join(parts)
 
@@ -131,6 +143,18 @@ def _place(row: Mapping[str, Any], output: Mapping[str, Any]) -> str:
     return f"{place}, {section}" if section and section != place else place
 
 
+def _told(output: Mapping[str, Any], settings: Settings | None) -> list[str]:
+    """What a reader must know besides the answer, a line each: the notes, and what the check of the citations found."""
+    notes = [f"Note: {text}" for text in output["notes"]]
+    if not (flags := output["support"]["flags"]):
+        return notes
+    from groundgraph.report.turn_page import words_of
+    from groundgraph.report.words import finding_lines
+
+    words = words_of(output["provenance"], settings, None)
+    return notes + [f"Finding: {line}" for line in finding_lines(flags, words)]
+
+
 def _outcome(output: Mapping[str, Any], seconds: float) -> str:
     text = f"Outcome: {output['outcome']} ({seconds * 1000:.0f} ms)"
     # An answer may rest on one word of the question: a reader must be able to see that.
@@ -165,7 +189,9 @@ def _folded(text: str) -> str:
     return " ".join(text.replace("\\", "").split())
 
 
-def _renderable(output: Mapping[str, Any], seconds: float, *, with_answer: bool = True) -> Any:
+def _renderable(
+    output: Mapping[str, Any], seconds: float, settings: Settings | None = None, *, with_answer: bool = True
+) -> Any:
     from rich.console import Group
     from rich.markdown import Markdown
     from rich.style import Style
@@ -179,7 +205,7 @@ def _renderable(output: Mapping[str, Any], seconds: float, *, with_answer: bool 
         parts += [Text(""), Text(printable(place), style=Style(color="cyan", link=address or None))]
         parts += [Text(printable(quote), style="dim italic")] if quote else []
     parts.append(Text(""))
-    parts += [Text(printable(f"Note: {text}"), style="yellow") for text in output["notes"]]
+    parts += [Text(printable(line), style="yellow") for line in _told(output, settings)]
     style = "green" if output["outcome"] in ("answered", "chat") else "yellow"
     return Group(*parts, Text(_outcome(output, seconds), style=style))
 

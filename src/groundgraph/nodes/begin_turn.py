@@ -62,8 +62,11 @@ def take_in(given: Any, limits: LimitSettings, *, trusted: bool = False) -> Any:
         return replace(given, update=_taken(given.update, limits, trusted))
     if isinstance(given, BaseMessage | str | list | tuple):
         given = {"messages": given}
-    if not isinstance(given, dict):
+    if given is None or isinstance(given, Command):
         return given
+    if not isinstance(given, dict):
+        told = f'{{"question": "..."}} or {{"messages": [...]}}, and this is a value of type {type(given).__name__}.'
+        raise InputInvalid(f"A turn takes {told}")
     if not trusted:
         _check_keys(given)
     return _taken(given, limits, trusted)

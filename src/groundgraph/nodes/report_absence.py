@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -11,7 +11,7 @@ from groundgraph.answers.label_gate import LabelGate
 from groundgraph.answers.provenance import absence_outcome, lacks_filter
 from groundgraph.answers.structured_answer import AnswerTemplates, template_variables
 from groundgraph.core.errors import TemplateInvalid
-from groundgraph.core.turn_values import EMPTY_DRAFT
+from groundgraph.core.turn_values import EMPTY_DRAFT, Retrieval
 from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, style_asked_for
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
@@ -66,7 +66,7 @@ def report_absence(settings: Settings, prompts: Prompts, templates: AnswerTempla
         if kind and outcome == "insufficient":
             outcome, text = "chat", prompts.render(kind, language=language)
         elif outcome == "unavailable":
-            text = prompts.render("unavailable", language=language, failed=failed)
+            text = prompts.render(_outage(retrievals), language=language, failed=failed)
         elif needing:
             searched = any(entry["status"] == "ok" for entry in retrievals)
             text = prompts.render("left_out", language=language, needing=needing, searched=searched)
@@ -86,6 +86,13 @@ def report_absence(settings: Settings, prompts: Prompts, templates: AnswerTempla
         }
 
     return report_absence
+
+
+def _outage(retrievals: Iterable[Retrieval]) -> str:
+    """The prompt that says why nothing could be looked up: later does not help where nothing was ever taken in."""
+    failures = [entry["failure"] for entry in retrievals if entry["status"] != "ok"]
+    unfilled = failures and all(failure and failure["kind"] == "never_ingested" for failure in failures)
+    return "never_ingested" if unfilled else "unavailable"
 
 
 def _own_text(state: AnswerInput, templates: AnswerTemplates, options: Options, notes: list[str]) -> str:

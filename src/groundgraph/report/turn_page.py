@@ -20,7 +20,7 @@ from groundgraph.prompts import Prompts
 from groundgraph.report.evidence import Piece, RecordedTurn, evidence_of, path_of
 from groundgraph.report.room import Room
 from groundgraph.report.turn_view import TurnView
-from groundgraph.report.words import Words, compact, duration, moment, plain, where_of
+from groundgraph.report.words import Words, compact, duration, findings_of, moment, plain, where_of
 from groundgraph.settings.settings import Settings
 from groundgraph.text.words import detect_language
 
@@ -154,6 +154,7 @@ def turn_text(record: Mapping[str, Any], *, settings: Settings | None = None, la
         .render(
             record=record,
             word=words,
+            findings=findings_of(record["citation_check"].get("flags", []), words),
             cited=[_row(piece, words) for piece in evidence.cited],
             others=[_row(piece, words) for piece in evidence.others],
             left_out=[_row(piece, words) for piece in evidence.left_out],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,16 +9,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from groundgraph.answers.citations import bare
 from groundgraph.core.turn_values import Flag
 from groundgraph.report.answer import AnswerPage
 from groundgraph.report.evidence import Piece, RecordedTurn, duration_of
 from groundgraph.report.process_view import ProcessView
 from groundgraph.report.room import Room, Shown
-from groundgraph.report.words import Words, duration, matches, moment, plain, where_of
+from groundgraph.report.words import Words, duration, findings_of, matches, moment, plain, where_of
 
-# White space before a punctuation mark.
-_GAP = re.compile(r"(?<!\s)\s++(?=[.,;:!?…](?:\s|$))")
 _FAILED = ("failed", "timed_out", "schema_changed")
 
 
@@ -62,7 +58,7 @@ class TurnView:
     def outcome(self) -> tuple[str, Markup, str]:
         """Its name in the record, what it is called, and what it means."""
         name = self.record["outcome"]
-        return name, self.room.short(self.words.named("outcome", name)), self.words("outcome_means", name=name)
+        return name, self.room.short(self.words.named("outcome", name)), self.words.means(self.record)
 
     @property
     def facts(self) -> list[tuple[str, Any, bool]]:
@@ -132,14 +128,10 @@ class TurnView:
     def findings(self) -> Shown[dict[str, Any]]:
         """The findings of the citation check; `placed` says whether the answer shows the sentence."""
         page = self._answer[0]
-        rows = [
-            {
-                "kind": self.room.short(self.words.named("finding", flag["kind"])),
-                "sentence": self.room.short(without_gaps(flag["sentence"])),
-                "detail": self.room.short(self.words.detail(flag)),
-                "placed": number in page.placed,
-            }
-            for number, flag in enumerate(self._flags, 1)
+        found = enumerate(findings_of(self._flags, self.words), 1)
+        rows: list[dict[str, Any]] = [
+            {**{name: self.room.short(text) for name, text in one.items()}, "placed": number in page.placed}
+            for number, one in found
         ]
         return Shown(rows, self._flags.more)
 
@@ -203,8 +195,3 @@ class TurnView:
             for one in quotes
         ]
         return Shown(rows, quotes.more)
-
-
-def without_gaps(sentence: str) -> str:
-    """A sentence of a finding as a reader expects it: without a list's sign, and without the gap that a label left."""
-    return _GAP.sub("", bare(sentence))

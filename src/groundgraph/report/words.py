@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from markupsafe import Markup, escape
 
+from groundgraph.answers.citations import bare
 from groundgraph.core.characters import HIDDEN
 from groundgraph.core.turn_values import Flag
 from groundgraph.prompts import Prompts
@@ -119,6 +121,12 @@ class Words:
         """What a finding of the citation check says beside its kind; empty where the kind says all."""
         return self("finding_detail", name=flag["kind"], detail=flag["detail"])
 
+    def means(self, record: Mapping[str, Any]) -> str:
+        """What the outcome of a recorded turn means; of an answer in which the check found something, that it did."""
+        name, flags = record["outcome"], record["citation_check"].get("flags")
+        doubted = self("outcome_means", name="answered_doubted") if name == "answered" and flags else ""
+        return doubted or self("outcome_means", name=name)
+
     def reasons(self, steps: Sequence[str], label: int | None) -> str:
         """Why a result did not reach the answer.
 
@@ -132,6 +140,45 @@ class Words:
         if len(names) > 1:
             return self("left_out_one_of", names="; ".join(names))
         return names[0] if names else self("left_out_unknown")
+
+
+# What the citation check found, as a reader is told.
+
+# White space before a punctuation mark.
+_GAP = re.compile(r"(?<!\s)\s++(?=[.,;:!?…](?:\s|$))")
+
+
+def findings_of(flags: Iterable[Flag], words: Words) -> list[dict[str, str]]:
+    """The findings of the citation check in a reader's words: `kind`, `sentence`, which may be empty, and `detail`."""
+    return [
+        {
+            "kind": words.named("finding", flag["kind"]),
+            "sentence": without_gaps(flag["sentence"]),
+            "detail": words.detail(flag),
+        }
+        for flag in flags
+    ]
+
+
+def without_gaps(sentence: str) -> str:
+    """A sentence of a finding as a reader expects it: without a list's sign, and without the gap that a label left."""
+    return _GAP.sub("", bare(sentence))
+
+
+# Those that a note of the answer tells already.
+_NOTED = frozenset({"unresolved_label", "link_removed", "truncated", "incomplete", "refusal"})
+_MOST_LINES = 10
+
+
+def finding_lines(flags: Sequence[Flag], words: Words) -> list[str]:
+    """What the check found and no note of the answer tells, a line each, for whoever reads an answer as text."""
+    found = findings_of([flag for flag in flags if flag["kind"] not in _NOTED], words)
+    lines = [
+        ": ".join(filter(None, (one["kind"], one["detail"]))) + (f" (“{one['sentence']}”)" if one["sentence"] else "")
+        for one in found[:_MOST_LINES]
+    ]
+    more = [words("more", count=len(found) - _MOST_LINES)] if len(found) > _MOST_LINES else []
+    return [" ".join(line.split()) for line in (*lines, *more)]
 
 
 # Times, shares and moments as a reader sees them.

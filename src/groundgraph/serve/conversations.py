@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 from groundgraph.core.errors import GroundGraphError
 from groundgraph.core.turn_values import Outcome
+from groundgraph.report.turn_page import words_of
+from groundgraph.report.words import finding_lines
 
 TITLE_CHARS = 80
 
@@ -138,8 +140,14 @@ class Conversations(Protocol):
 
 def answer_shown(record: Mapping[str, Any]) -> str:
     """The answer of a turn with what its reader must know, for a client that shows nothing but text."""
-    notes = "\n".join(f"> {note}\n>" for note in record["notes"]).removesuffix("\n>")
+    notes = "\n".join(f"> {line}\n>" for line in told_of(record)).removesuffix("\n>")
     return f"{record['answer'].strip()}\n\n{notes}" if notes else record["answer"].strip()
+
+
+def told_of(record: Mapping[str, Any]) -> list[str]:
+    """What the reader of an answer must know besides: its notes, and what the check of its citations found."""
+    found = finding_lines(record["citation_check"].get("flags", []), words_of(record, None, None))
+    return [*record["notes"], *(f"⚠ {line}" for line in found)]
 
 
 def said_by(before: str, question: str, answer: str) -> str:

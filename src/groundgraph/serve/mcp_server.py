@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from groundgraph.core.errors import GroundGraphError
 from groundgraph.graph.retrieval import retrieve_context
-from groundgraph.serve.conversations import Asked, NotFound, User
+from groundgraph.serve.conversations import Asked, NotFound, User, told_of
 from groundgraph.serve.graph_conversations import GraphConversations
 from groundgraph.serve.passages import Passages
 from groundgraph.serve.refusals import message_of
@@ -223,7 +223,7 @@ def _answer(record: dict[str, Any], thread: str, turn: str) -> Answer:
         Cited(label=one["label"], source=one["source_name"], place=one["location"]["shown"], quote=one["quote"])
         for one in record["citations"]
     ]
-    told = {"answer": record["answer"], "outcome": record["outcome"], "notes": record["notes"]}
+    told = {"answer": record["answer"], "outcome": record["outcome"], "notes": told_of(record)}
     choices = [choice["label"] for choice in record.get("choices", [])]
     return Answer(**told, citations=citations, choices=choices, thread=thread, turn=turn)
 

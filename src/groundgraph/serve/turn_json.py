@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from groundgraph.core.turn_values import Flag
 from groundgraph.report.evidence import RecordedTurn
 from groundgraph.report.room import Room
 from groundgraph.report.turn_page import words_of
-from groundgraph.report.turn_view import TurnView, without_gaps
-from groundgraph.report.words import Words
+from groundgraph.report.turn_view import TurnView
+from groundgraph.report.words import findings_of
 from groundgraph.serve.conversations import KeptTurn
 from groundgraph.serve.thread_export import citations_of, turn_markdown
 from groundgraph.settings.settings import Settings
@@ -50,15 +49,3 @@ def turn_json(record: Mapping[str, Any], settings: Settings, language: str) -> d
         "markdown": turn_markdown(record),
         "choices": [{name: one[name] for name in ("label", "citations")} for one in record.get("choices", [])],
     }
-
-
-def findings_of(flags: Iterable[Flag], words: Words) -> list[dict[str, str]]:
-    """The findings of the citation check in a reader's words."""
-    return [
-        {
-            "kind": words.named("finding", flag["kind"]),
-            "sentence": without_gaps(flag["sentence"]),
-            "detail": words.detail(flag),
-        }
-        for flag in flags
-    ]

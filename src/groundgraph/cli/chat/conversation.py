@@ -63,4 +63,4 @@ class Conversation:
 
         self.last = output
         if not self._quiet:
-            print_turn(output, seconds, answer_shown=answer_shown)
+            print_turn(output, seconds, settings=self.graph.resources.settings, answer_shown=answer_shown)

@@ -34,10 +34,10 @@ NEXT = """What to try next
   In Python:
 
     import asyncio
-    from groundgraph import InMemorySource, load_settings, turn_graph
+    from groundgraph import InMemorySource, turn_graph
 
     source = InMemorySource(["Refunds are paid within 14 days."], name="policies")
-    graph = turn_graph(load_settings(), sources=[source])
+    graph = turn_graph(sources=[source])  # for a file: turn_graph(load_settings("groundgraph.yaml"))
     turn = asyncio.run(graph.ainvoke({"question": "When are refunds paid?"}))
     print(turn["answer"], turn["citations"], turn["outcome"])
 """
