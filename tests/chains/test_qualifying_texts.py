@@ -28,14 +28,14 @@ def chain(choice, model=None):
     return ingest_chains(settings, "documents", model=model).qualifying_text
 
 
-async def test_without_a_model_it_is_title_heading_path_and_lead():
-    texts = await chain("document")(GUIDE, CHUNKS)
+def test_without_a_model_it_is_title_heading_path_and_lead():
+    texts = chain("document")(GUIDE, CHUNKS)
     lead = "This guide is about pumps. It is short. Pump 17 needs oil. Pump 18 needs water."
     assert texts == [f"Pumps\n{lead}", f"Pumps > Oil\n{lead}", f"Pumps > Water\n{lead}"]
 
 
-async def test_the_lead_is_as_long_as_configured():
-    [first, *_] = await chain({"name": "document", "lead_chars": 30})(GUIDE, CHUNKS)
+def test_the_lead_is_as_long_as_configured():
+    [first, *_] = chain({"name": "document", "lead_chars": 30})(GUIDE, CHUNKS)
     assert first == "Pumps\nThis guide is about pumps."
 
 

@@ -47,8 +47,10 @@ def _allowed(read: Any) -> Any:
     known: dict[tuple[Any, ...], frozenset[Any]] = {}
 
     def allowed(*, schemas: Any = None, channels: Any = None) -> set[Any]:
+        if not schemas:
+            return set(read(schemas=schemas, channels=channels))
         # The channels are those of the schemas.
-        key = tuple(schemas or ())
+        key = tuple(schemas)
         if key not in known:
             known[key] = frozenset(read(schemas=schemas, channels=channels))
         return set(known[key])

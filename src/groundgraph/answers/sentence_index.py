@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -83,7 +84,9 @@ def _sentence(text: str, start: int, end: int, code: list[tuple[int, int]]) -> S
     marker = _MARKER.match(text, start, end)
     start = marker.end() if marker else start
     own = text[start:end]
-    in_code = any(start < last and first < end for first, last in code)
+    # The stretches of code stand in order, apart from each other: only the last that begins before the end can reach in.
+    place = bisect_left(code, (end, 0))
+    in_code = place > 0 and start < code[place - 1][1]
     spoken = words(own)
     said = content_stems(spoken)
     return Sentence(start, end, tuple(said), frozenset(said), not in_code and _is_quotable(own, len(spoken)))
