@@ -84,7 +84,7 @@ def _sentence(text: str, start: int, end: int, code: list[tuple[int, int]]) -> S
     marker = _MARKER.match(text, start, end)
     start = marker.end() if marker else start
     own = text[start:end]
-    # The stretches of code stand in order, apart from each other: only the last that begins before the end can reach in.
+    # Stretches of code stand in order and apart: only the last that begins before the end can reach in.
     place = bisect_left(code, (end, 0))
     in_code = place > 0 and start < code[place - 1][1]
     spoken = words(own)

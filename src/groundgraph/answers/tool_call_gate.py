@@ -19,12 +19,14 @@ _BEGUN = re.compile(
 # A label in its arguments was taken out before, so that it need not be JSON any more.
 _NAMED = re.compile(r'"name"\s*:\s*"[^"\n]{1,200}"')
 _GIVEN = re.compile(r'"(?:arguments|parameters)"\s*:\s*["{]')
-_FENCE = re.compile(rf"\A\s*{_FENCED}|\s*```\s*\Z")
+_OPENING = re.compile(_FENCED)
 
 
 def is_tool_call(text: str) -> bool:
     """Whether `text` is as a whole an object with a name and arguments, or tagged as a call; in a block of code too."""
-    said = _FENCE.sub("", text).strip()
+    said = text.strip()
+    if fence := _OPENING.match(said):
+        said = said[fence.end() :].removesuffix("```").rstrip()
     if said.startswith(_TAG):
         return said.endswith(_END)
     return said.startswith("{") and said.endswith("}") and bool(_NAMED.search(said) and _GIVEN.search(said))
