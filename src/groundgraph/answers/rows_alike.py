@@ -43,22 +43,27 @@ def asked_rows(evidence: Sequence[SourceResult]) -> Alike | None:
 def with_rows_alike(question: str, quotes: list[Quote], evidence: Sequence[SourceResult]) -> Alike:
     """`quotes`, with at most `MAX_ROWS` rows that hold the same words of the question as the first row among them; none
     more where other evidence holds more of the question."""
-    groups = [_group(result) for result in evidence]
-    first = next((quote for quote in quotes if any(groups[quote.label - 1])), None)
-    if first is None:
-        return Alike(quotes, frozenset(), 0)
-    asked = Asked.of(question, evidence)
-    held = [asked.stems & _stems(result) for result in evidence]
-    own, group = held[first.label - 1], groups[first.label - 1]
-    alike = [label for label, one in enumerate(held, 1) if one == own and groups[label - 1] == group]
-    if len(alike) == 1 or not own or any(asked.share(own) < asked.share(one) for one in held):
+    first = next((quote for quote in quotes if any(_group(evidence[quote.label - 1]))), None)
+    alike = _labels_alike(first.label, Asked.of(question, evidence), evidence) if first else []
+    if first is None or len(alike) < 2:
         return Alike(quotes, frozenset(), 0)
     kept = {quote.label: quote for quote in quotes if quote.label in alike}
     rows = [kept.get(label) or _whole(label, evidence[label - 1]) for label in alike[:MAX_ROWS]]
-    before = [quote for quote in quotes[: quotes.index(first)] if quote.label not in alike]
-    behind = [quote for quote in quotes if quote.label not in alike and quote not in before]
+    at = quotes.index(first)
+    before, behind = ([quote for quote in some if quote.label not in alike] for some in (quotes[:at], quotes[at:]))
     found = len(alike) if len(kept) < len(alike) else 0
     return Alike([*before, *rows, *behind], frozenset(row.label for row in rows), found)
+
+
+def _labels_alike(first: int, asked: Asked, evidence: Sequence[SourceResult]) -> list[int]:
+    """The labels of the rows of one table that hold the same words of the question as the row `first`; none where it
+    holds no word, or something else holds more."""
+    held = [asked.stems & _stems(result) for result in evidence]
+    own, group = held[first - 1], _group(evidence[first - 1])
+    if not own or any(asked.share(own) < asked.share(one) for one in held):
+        return []
+    pairs = zip(held, evidence, strict=True)
+    return [label for label, (one, result) in enumerate(pairs, 1) if one == own and _group(result) == group]
 
 
 def _group(result: SourceResult) -> tuple[str, str]:

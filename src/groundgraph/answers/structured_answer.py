@@ -82,22 +82,24 @@ def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: s
     """The quotes for the first of `forms`, the question and what was searched for, of which a sentence holds a word;
     where they answer, with the rows that fit as well. Rows that were asked for as such are quoted alone,
     but for other parts of the question."""
+    if insufficient:
+        closest = (closest_quotes(asked, evidence) for asked in dict.fromkeys(forms))
+        return Alike(next(filter(None, closest), []), frozenset(), 0)
     rows = asked_rows(evidence)
-    if rows is not None and not insufficient:
+    if rows is not None:
         told = {quote.label for quote in rows.quotes}
         others = select_for_parts(asked_parts(forms[0]), evidence)
         return rows._replace(quotes=[*rows.quotes, *(quote for quote in others if quote.label not in told)])
     for asked in dict.fromkeys(forms):
-        found = (
-            closest_quotes(asked, evidence)
-            if insufficient
-            else select_for_parts(asked_parts(asked), evidence)
-            or select_quotes(asked, evidence, behind=behind)
-            or (select_quotes(asked, evidence) if behind else [])
-        )
-        if found:
-            return Alike(found, frozenset(), 0) if insufficient else with_rows_alike(asked, found, evidence)
+        if found := _answering(asked, evidence, behind):
+            return with_rows_alike(asked, found, evidence)
     return Alike([], frozenset(), 0)
+
+
+def _answering(asked: str, evidence: Sequence[SourceResult], behind: str) -> list[Quote]:
+    """The quotes for `asked`, by its parts or as a whole; first with the words of what it leans on."""
+    found = select_for_parts(asked_parts(asked), evidence) or select_quotes(asked, evidence, behind=behind)
+    return found or (select_quotes(asked, evidence) if behind else [])
 
 
 def _quote_row(quote: Quote, result: SourceResult, referred: str) -> dict[str, Any]:
@@ -289,9 +291,8 @@ def structured_draft(
     notes = [] if opening else _doubt_notes(templates.prompts, doubt, language)
     doubtful = bool(notes or needs)
     own = _by_own_template(templates, variables, language, notes) if templates.has_own else None
-    rows = [] if own or opening or needs else [quote["alike"] for quote in variables["quotes"] if quote["alike"]]
-    if rows:
-        notes.append(templates.prompts.note("rows_alike", language, count=rows[0], shown=len(rows)))
+    if not (own or opening or needs):
+        notes += _rows_notes(templates.prompts, variables["quotes"], language)
     return {
         **(own or _by_built_in_template(templates, variables, language, opening, doubtful=doubtful, listed=listed)),
         "style": "structured",
@@ -337,6 +338,11 @@ def _by_built_in_template(
 def _doubt_notes(prompts: Prompts, doubt: Sequence[str] | None, language: str) -> list[str]:
     missing = ", ".join((doubt or [])[:MAX_MISSING])
     return [] if doubt is None else [prompts.note("may_not_answer", language, missing=missing)]
+
+
+def _rows_notes(prompts: Prompts, quotes: Sequence[Mapping[str, Any]], language: str) -> list[str]:
+    rows = [quote["alike"] for quote in quotes if quote["alike"]]
+    return [prompts.note("rows_alike", language, count=rows[0], shown=len(rows))] if rows else []
 
 
 def _order_of_use(variables: Mapping[str, Any]) -> list[int]:

@@ -95,17 +95,17 @@ def parting_words(message: str, languages: Sequence[str]) -> str | None:
 
     It may tell something too, so it is no reason not to look.
     """
-    spoken = list(words(message))
-    if "?" in message or not spoken or len(spoken) > MAX_WORDS:
+    if "?" in message or len(list(words(message))) > MAX_WORDS:
         return None
     clauses = [tuple(words(clause)) for clause in _BETWEEN_CLAUSES_OR_SENTENCES.split(message)]
-    for language in languages:
-        said = list(chain.from_iterable(_phrases_in(clause, language) for clause in clauses))
-        kind = next((kind for kind, _ in said if kind in ("thanks", "farewell")), None)
-        rest = " ".join(word for kind, word in said if kind is None)
-        if kind and len(stems(rest)) <= REMARK_WORDS:
-            return kind
-    return None
+    return next((kind for language in languages if (kind := _parting_kind(clauses, language))), None)
+
+
+def _parting_kind(clauses: Sequence[tuple[str, ...]], language: str) -> str | None:
+    said = list(chain.from_iterable(_phrases_in(clause, language) for clause in clauses))
+    kind = next((kind for kind, _ in said if kind in ("thanks", "farewell")), None)
+    rest = " ".join(word for kind, word in said if kind is None)
+    return kind if len(stems(rest)) <= REMARK_WORDS else None
 
 
 def _phrases_in(clause: tuple[str, ...], language: str) -> Iterator[tuple[str | None, str]]:

@@ -15,6 +15,7 @@ from groundgraph.sources.sql.compute import FUNCTIONS, Computation, Computed, ch
 from groundgraph.sources.sql.find_cue import Cue, Language, find_cue, language_of, parts_of
 from groundgraph.sources.sql.read_question import (
     LONGEST_VALUE,
+    Reading,
     Vocabulary,
     as_said,
     is_about,
@@ -157,14 +158,8 @@ class Computer:
             if count:
                 return self._stated(database, count)
         named = [(found, values) for found, values in readings if found.names_table]
-        for found, values in named:
-            absent = with_absent_value(found, asked.text, values)
-            count = read_computation(absent, asked.filters, alone=False) if absent else None
-            if count:
-                return self._stated(database, count)
-        unread = set(named[0][0].unread).intersection(*(found.unread for found, _ in named)) if named else ()
-        tables = [found.shape.name for found, _ in named]
-        return {"unread": as_said(list(unread), asked.text), "tables": tables} if unread else {}
+        absent = next(filter(None, (_count_of_none(found, values, asked) for found, values in named)), None)
+        return self._stated(database, absent) if absent else _unread([found for found, _ in named], asked.text)
 
     def _stated(self, database: ComputingDatabase, computation: Computation) -> SourceResult:
         computed = compute(database, computation)
@@ -248,3 +243,15 @@ def _statement(computation: Computation, computed: Computed) -> str:
     over = "" if computation.function == "count" else f" (over {computed.rows} rows)"
     others = f"; {computed.left_out} rows were left out, their value is no number" if computed.left_out else ""
     return f"{computation.in_words()}: {value}{over}{others}"
+
+
+def _count_of_none(reading: Reading, vocabulary: Vocabulary, asked: Question) -> Computation | None:
+    """The count of the rows with a value that none has; None where the question names none."""
+    absent = with_absent_value(reading, asked.text, vocabulary)
+    return read_computation(absent, asked.filters, alone=False) if absent else None
+
+
+def _unread(named: Sequence[Reading], text: str) -> dict[str, Any]:
+    """What none of the tables that are `named` holds, in the words of `text`; empty where each word is understood."""
+    unread = set(named[0].unread).intersection(*(found.unread for found in named)) if named else ()
+    return {"unread": as_said(list(unread), text), "tables": [one.shape.name for one in named]} if unread else {}
