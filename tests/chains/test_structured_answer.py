@@ -205,14 +205,3 @@ def test_the_reply_to_small_talk_carries_no_doubt():
     draft = structured_draft(compiled(), variables(), "en", opening="Hello!", doubt=["Peru"])
     assert draft["text"].startswith("Hello!")
     assert draft["notes"] == []
-
-
-def test_rows_that_fit_alike_are_told_only_where_they_answer():
-    rows = [
-        SourceResult(f"city: Graz name: Nord {n}", str(n), "shop", "sql", metadata={"city": "", "table": "c", "key": n})
-        for n in range(5)
-    ]
-    given = variables(rows, "Which Nord is in Graz?")
-    told, doubted = (structured_draft(compiled(), given, "en", doubt=doubt)["notes"] for doubt in (None, ["Graz"]))
-    assert [note for note in told if "fit the question alike" in note]
-    assert not [note for note in doubted if "fit the question alike" in note]

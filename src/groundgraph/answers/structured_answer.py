@@ -291,7 +291,7 @@ def structured_draft(
     notes = [] if opening else _doubt_notes(templates.prompts, doubt, language)
     doubtful = bool(notes or needs)
     own = _by_own_template(templates, variables, language, notes) if templates.has_own else None
-    if not (own or opening or doubtful):
+    if not (own or opening or needs):
         notes += _rows_notes(templates.prompts, variables["quotes"], language)
     return {
         **(own or _by_built_in_template(templates, variables, language, opening, doubtful=doubtful, listed=listed)),
