@@ -133,6 +133,16 @@ def test_what_agrees_with_its_evidence_is_not_flagged(text):
     assert flags(text)[0] == []
 
 
+def test_a_capital_makes_no_name_where_all_nouns_have_one():
+    german = "Die Tokens laufen nach einer Stunde ab, dann ist ein Ersatz im Lager der {} nötig [1]."
+    kinds = {
+        name: [flag["detail"] for flag in flags(german.format(name))[0] if flag["kind"] == "name_unsupported"]
+        for name in ("Firma", "NATO")
+    }
+    assert kinds["Firma"] == []
+    assert [detail.split()[0] for detail in kinds["NATO"]] == ["NATO"]
+
+
 @pytest.mark.covers("A22")
 @pytest.mark.parametrize(
     "text",

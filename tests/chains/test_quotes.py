@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from groundgraph.answers.evidence_blocks import MAX_BLOCK, MAX_CODE, MAX_PARAGRAPH
 from groundgraph.answers.quote_candidates import Asked, candidates_of
-from groundgraph.answers.quotes import MAX_CHARS, MAX_CHARS_IN_LINES, MAX_QUOTES, select_for_parts, select_quotes
+from groundgraph.answers.quotes import (
+    MAX_CHARS,
+    MAX_CHARS_IN_LINES,
+    MAX_QUOTES,
+    select_for_parts,
+    select_quotes,
+    with_names,
+)
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
 
@@ -242,3 +249,20 @@ def test_a_question_that_leans_on_another_is_quoted_for_with_that_ones_words():
     assert select_quotes("And of the X3?", evidence)[0].text == texts[0]
     behind = select_quotes("And of the X3?", evidence, behind="What is the warranty of the X2?")
     assert behind[0].text == texts[1]
+
+
+def test_a_name_of_the_question_that_no_quote_holds_is_quoted_for():
+    others = "These statistics are firearm background checks. A firearm background check is no sale."
+    states = "\n".join(f"{name} 264 12 14" for name in ("Kansas", "Kentucky", "Louisiana"))
+    evidence = [result(f"{others} Firearm background checks count."), result(f"Permit, handgun.\n{states}")]
+    question = "How many firearm background checks were there in Kentucky?"
+    quotes = select_quotes(question, evidence)
+    assert not any("Kentucky" in quote.text for quote in quotes)
+    named = with_names(question, quotes, evidence)
+    assert named[0] == quotes[0]
+    assert "Kentucky 264" in named[-1].text
+    assert len(named) <= MAX_QUOTES
+    # What stands nowhere, or under a title that names it, needs no other quote.
+    assert with_names("How many background checks were there in Ohio?", quotes, evidence) == quotes
+    titled = [SourceResult(piece.content, "id", "docs", "memory", metadata={"title": "Kentucky"}) for piece in evidence]
+    assert with_names(question, quotes, titled) == quotes

@@ -187,6 +187,20 @@ async def test_an_answer_from_evidence_that_fits_carries_no_doubt(tmp_path):
 
 
 @pytest.mark.covers("S8")
+async def test_a_name_that_no_passage_holds_makes_a_doubt_however_well_the_rest_fits(tmp_path):
+    question = "When do access tokens and refresh tokens expire at {}?"
+    path = await base(tmp_path)
+    named = await without_model(question.format("Fastly"), path)
+    assert named["support"]["answerable"] >= 0.5
+    assert any(note.endswith("mentions Fastly.") for note in named["notes"])
+    assert named["answer"].startswith("The evidence may not answer this question.")
+    plain = await without_model(question.format("noon"), path)
+    assert not any("may not" in note for note in plain["notes"])
+    off = await without_model(question.format("Fastly"), path, retrieval={"doubt_threshold": 0})
+    assert not any("may not" in note for note in off["notes"])
+
+
+@pytest.mark.covers("S8")
 async def test_a_doubt_threshold_of_zero_never_tells_a_doubt(tmp_path):
     output = await without_model(DOUBTFUL, await base(tmp_path), retrieval={"doubt_threshold": 0})
     assert output["answer"].startswith("From the evidence:")

@@ -17,7 +17,7 @@ from groundgraph.answers.sentence_index import sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Flag
 from groundgraph.text.numbers import month_of, unit_of
-from groundgraph.text.words import LANGUAGES, fold, language_data, stem, stems, stop_words, words
+from groundgraph.text.words import LANGUAGES, detect_language, fold, language_data, stem, stems, stop_words, words
 
 # Whether the names of an answer stand in its evidence or in the question.
 
@@ -38,7 +38,8 @@ def check_names(answer: CheckedAnswer) -> list[Flag]:
     Names are words with a capital within a sentence, several in a row as one, and acronyms. They are compared by stem,
     so that a Russian name is found in another case; an acronym also counts as found where its words stand.
     """
-    named = [(claim, name) for claim in answer.claims for name in dict.fromkeys(names_in(claim.text))]
+    language = detect_language(answer.written)
+    named = [(claim, name) for claim in answer.claims for name in dict.fromkeys(names_in(claim.text, language))]
     if not named:
         return []
     texts = [named_text(result) for result in answer.evidence.values()]
@@ -51,8 +52,8 @@ def check_names(answer: CheckedAnswer) -> list[Flag]:
     ]
 
 
-def names_in(sentence: str) -> Iterator[str]:
-    """The names in `sentence`."""
+def names_in(sentence: str, language: str = "en") -> Iterator[str]:
+    """The names in `sentence`; where all nouns of its `language` have a capital, only the acronyms."""
     text = CODE.sub(" ` ", bare(sentence))
     if _is_title(text):
         return
@@ -64,6 +65,8 @@ def names_in(sentence: str) -> Iterator[str]:
                 continue
             name = _named_at_beginning(name)
         parts = list(filter(_names, name.split()))
+        if language_data(language, "nouns_have_capitals"):
+            parts = list(filter(_ACRONYM.fullmatch, parts))
         if any(len(part) > 1 for part in parts):
             yield " ".join(parts)
 

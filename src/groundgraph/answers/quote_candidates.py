@@ -134,6 +134,11 @@ def _discount(label: int, result: SourceResult, first: SourceResult) -> float:
     return min(1.0, max(by_place, result.score / first.score))
 
 
+def stems_above(result: SourceResult) -> frozenset[str]:
+    """The stems of the title and the headings that `result` stands under."""
+    return _under(*_names(result), "")[0]
+
+
 def _names(result: SourceResult) -> tuple[str, str]:
     return str(result.metadata.get("title") or ""), str(result.metadata.get("section") or "")
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
+from groundgraph.answers.check_support import names_in
 from groundgraph.answers.evidence_blocks import INTRODUCES, MAX_BLOCK, Shape, block_around, has_lines
-from groundgraph.answers.quote_candidates import Asked, Candidate, candidates_of
+from groundgraph.answers.quote_candidates import Asked, Candidate, candidates_of, stems_above
 from groundgraph.answers.sentence_index import running_lines, sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import FoundQuote
 from groundgraph.text.original import Original
+from groundgraph.text.words import detect_language
 
 MAX_QUOTES = 3
 # What all blocks of prose together may have, unless the first one has more; and all those with code, lists or tables.
@@ -80,6 +82,26 @@ def select_quotes(
     for block in sorted(blocks, key=lambda block: -block.worth):
         chosen.take(block)
     return chosen.quotes[:limit]
+
+
+def with_names(
+    question: str, quotes: list[Quote], evidence: Sequence[SourceResult], limit: int = MAX_QUOTES
+) -> list[Quote]:
+    """`quotes`, the last of `limit` replaced by the best block that holds a name of the question which none of them
+    holds, and nothing that they stand under: of a table with a line for each state, the line of the one asked about."""
+    held = frozenset[str]().union(*(quote.held | stems_above(evidence[quote.label - 1]) for quote in quotes))
+    names = names_in(question, detect_language(question)) if quotes else ()
+    lacking = frozenset[str]().union(*map(stems_of, names)) - held
+    if not lacking:
+        return quotes
+    asked = Asked.of(question, evidence)
+    candidates = candidates_of(asked, evidence)
+    naming = [candidate for candidate in candidates if not lacking.isdisjoint(candidate.sentence.stems)]
+    if not naming:
+        return quotes
+    best = max(naming, key=lambda candidate: (len(lacking & candidate.sentence.stems), candidate.worth))
+    block = _block(best, candidates, asked, evidence[best.label - 1]).whole
+    return quotes if any(map(block.repeats, quotes)) else [*quotes[: limit - 1], block]
 
 
 def select_for_parts(parts: Sequence[str], evidence: Sequence[SourceResult], limit: int = MAX_QUOTES) -> list[Quote]:

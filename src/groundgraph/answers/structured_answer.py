@@ -12,7 +12,7 @@ from groundgraph.answers.citations import reference
 from groundgraph.answers.evidence_blocks import Shape
 from groundgraph.answers.label_gate import LabelGate, escape_labels
 from groundgraph.answers.provenance import reworded
-from groundgraph.answers.quotes import Quote, closest_quotes, found_quote, select_for_parts, select_quotes
+from groundgraph.answers.quotes import Quote, closest_quotes, found_quote, select_for_parts, select_quotes, with_names
 from groundgraph.answers.rows_alike import Alike, asked_rows, with_rows_alike
 from groundgraph.answers.sentence_index import question_weights, running_lines, snippet
 from groundgraph.answers.show_block import ends_in_lines, shown
@@ -98,8 +98,10 @@ def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: s
 
 def _answering(asked: str, evidence: Sequence[SourceResult], behind: str) -> list[Quote]:
     """The quotes for `asked`, by its parts or as a whole; first with the words of what it leans on."""
-    found = select_for_parts(asked_parts(asked), evidence) or select_quotes(asked, evidence, behind=behind)
-    return found or (select_quotes(asked, evidence) if behind else [])
+    if found := select_for_parts(asked_parts(asked), evidence):
+        return found
+    found = select_quotes(asked, evidence, behind=behind) or (select_quotes(asked, evidence) if behind else [])
+    return with_names(asked, found, evidence)
 
 
 def _quote_row(quote: Quote, result: SourceResult, referred: str) -> dict[str, Any]:

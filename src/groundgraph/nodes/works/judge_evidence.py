@@ -11,6 +11,7 @@ from functools import lru_cache, reduce
 from itertools import chain
 from typing import NamedTuple
 
+from groundgraph.answers.check_support import names_in
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter, reworded
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult, changed
@@ -185,6 +186,12 @@ def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
     return list(missing.values())
 
 
+def lacks_name(question: str, evidence: Sequence[SourceResult], language: str) -> bool:
+    """Whether no piece of `evidence` holds a word of one of the names in `question`."""
+    named = {word for name in names_in(question, language) for word in WORD.findall(name)}
+    return bool(named) and not named.isdisjoint(missing_words(question, evidence))
+
+
 def _texts(result: SourceResult) -> tuple[str, str, str]:
     metadata = result.metadata
     return result.content, str(metadata.get("title") or ""), str(metadata.get("section") or "")
@@ -257,9 +264,14 @@ class Judge:
             ranking |= {"needs": held.needs, "style": "structured" if found else None}
         if not found:
             ranking["clusters"] = []
-        elif not good or (held.decides and held.chance < self.settings.retrieval.doubt_threshold):
+        elif not good or (held.decides and self._doubts(held, view.state["turn"]["language"])):
             ranking |= {"doubt": missing_words(held.asked, held.results), "insufficient": not good}
         return ranking
+
+    def _doubts(self, held: _Judgement, language: str) -> bool:
+        """Whether the evidence may not answer what is asked: too likely not, or they lack a name of it."""
+        threshold = self.settings.retrieval.doubt_threshold
+        return held.chance < threshold or (threshold > 0 and lacks_name(held.asked, held.results, language))
 
     def _good_enough(self, chance: float) -> bool:
         least = self.settings.retrieval.answerable_threshold
