@@ -72,6 +72,15 @@ def test_code_stands_between_fences_and_its_label_below_it():
     assert text.endswith("> Set a timeout:\n> \n> ```\n> get(url[1], 5)\n> ```\n>\n> [1]\n> — a")
 
 
+@pytest.mark.covers("A13")
+def test_a_note_of_a_manual_is_shown_with_its_code_and_without_its_mark():
+    note = "!!! note\n    A timeout is given in seconds:\n\n    ```python\n    get(url,\n        timeout=5)\n    ```\n"
+    evidence = [SourceResult(f"Requests are sent at once.\n\n{note}", "a", "docs", "memory")]
+    text = compiled().structured(variables(evidence, "How is a timeout given?"), "en")
+    code = "> ```python\n> get(url,\n>     timeout=5)\n> ```\n"
+    assert text.endswith(f"> A timeout is given in seconds:\n> \n{code}>\n> [1]\n> — a")
+
+
 @pytest.mark.covers("A14")
 def test_a_place_that_several_quotes_share_is_named_below_the_last():
     text = "Pump 17 is serviced every 90 days." + " Valves are green and stand in the hall." * 9 + "\n\nPump 17 is red."

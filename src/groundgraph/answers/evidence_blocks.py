@@ -20,10 +20,12 @@ MAX_PARAGRAPH = 300
 MAX_BLOCK = 600
 # The same for code, of which a half answers nobody.
 MAX_CODE = 1200
-FENCE = re.compile(r" {0,3}(```|~~~)")
+# However deep it is set in: in an item of a list, in a note of MkDocs.
+FENCE = re.compile(r"\A *(```|~~~)")
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("code", FENCE),
-    ("heading", re.compile(r" {0,3}#{1,6}\s")),
+    # The line above a note of MkDocs says no more than one.
+    ("heading", re.compile(r"\A(?: {0,3}#{1,6}\s| *(?:!!!|\?\?\?) )")),
     ("item", re.compile(r"\A\s*(?:[-*+•o]|\d{1,3}[.)])\s+\S")),
     ("table", re.compile(r"\A\s*\|")),
 )

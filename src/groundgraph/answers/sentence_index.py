@@ -17,8 +17,9 @@ from groundgraph.text.words import content_stems, idf, query_stems, sentences, s
 Weights = tuple[tuple[str, float], ...]
 """The question's stems with their weights, as a key under which what was found can be kept."""
 
-# What Markdown puts before the sentence of a list item or a quotation, and reStructuredText before that of a note.
-_MARKER = re.compile(r"(?:(?:[-*+•>]|[a-z][a-z-]{0,30}::)\s+)+(?=\S)")
+# What Markdown puts before the sentence of a list item or a quotation, and reStructuredText and MkDocs before that of a
+# note, whose exclamation marks end a sentence.
+_MARKER = re.compile(r"(?:(?:[-*+•>]|[a-z][a-z-]{0,30}::)\s+)+(?=\S)|(?<=!!! |\?\?\? )[^\n]*+\n\s*+(?=\S)")
 _SYMBOL = re.compile(r"[{}()\[\]=<>;|\\/@+*%$_]")
 # The share of symbols beyond which a text is code rather than a sentence.
 MAX_SYMBOLS = 0.08
