@@ -339,7 +339,9 @@ def reference(result: SourceResult, citation_format: str) -> str:
     section, title = _named(result, "section"), _named(result, "title")
     if citation_format == "source" or not section:
         names = ("document", "url", "title") if citation_format == "source" else ("title", "document", "url")
-        return next(filter(None, (_named(result, name) for name in names)), result.source_id)
+        # A number says nothing without what it is one of.
+        own = f"{result.source_name} {result.source_id}" if result.source_id.isdecimal() else result.source_id
+        return next(filter(None, (_named(result, name) for name in names)), own)
     if not title or section.startswith(title):
         return section
     # The title is the document's, above the headings of the section, or that of the section itself, the last of them.
