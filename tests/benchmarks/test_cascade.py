@@ -15,6 +15,7 @@ NEVER_MORE_BELOW = 0.005
 
 
 @pytest.mark.covers("L14")
+@pytest.mark.slow
 @pytest.mark.parametrize("title", ["xquad_ru sentences", "xquad_ru paragraphs"])
 async def test_the_cascade_reaches_its_figure_in_russian_and_is_never_below_its_best_stage(
     data: Path, tmp_path: Path, title: str

@@ -9,6 +9,8 @@ import pytest
 
 from benchmarks.public_sets.__main__ import main
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def clapnq(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float]]:

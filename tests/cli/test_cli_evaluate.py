@@ -198,6 +198,7 @@ def test_citations_by_hand(call, folder):
     assert "recall    +0.0000  [+0.0000, +0.0000]  no difference shown" in again.out
 
 
+@pytest.mark.slow
 @pytest.mark.covers("L14")
 def test_clapnq_with_stored_vectors_reaches_its_figure(call, data):
     found = call("evaluate", str(data / "clapnq"), "--vectors", str(data / "vectors"), "--json").json
@@ -206,6 +207,7 @@ def test_clapnq_with_stored_vectors_reaches_its_figure(call, data):
     assert found["measures"]["nDCG@10"] >= 0.986
 
 
+@pytest.mark.slow
 @pytest.mark.covers("L14")
 def test_clapnq_through_the_graph_reaches_its_figure(call, data):
     found = call("evaluate", str(data / "clapnq"), "--json").json

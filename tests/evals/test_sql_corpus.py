@@ -44,6 +44,7 @@ async def compared(one, data, tmp_path, url):
 
 
 @pytest.mark.covers("L14")
+@pytest.mark.slow
 @pytest.mark.parametrize("title", ["clapnq", "xquad_ru sentences"])
 async def test_sqlite_stays_within_a_hundredth_of_the_embedded_default(data, tmp_path, title):
     here, there = await compared(SETS[title], data, tmp_path, "sqlite:///corpus.db")
