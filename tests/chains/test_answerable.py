@@ -16,6 +16,7 @@ from groundgraph.nodes.works.judge_evidence import (
     Agreement,
     agreement,
     answerable,
+    lacks_name,
     missing_words,
 )
 
@@ -37,6 +38,27 @@ def test_a_chance_lies_between_0_and_1_and_does_not_depend_on_the_order(question
     assert all(one.words >= 0 for one in agreement(question, evidence))
     for other in list(permutations(evidence))[:10]:
         assert answerable(question, other) == pytest.approx(chance)
+
+
+@pytest.mark.parametrize(
+    ("question", "texts", "lacks"),
+    [
+        ("Who runs the museum in Warsaw?", ["The museum is run by Lena."], True),
+        ("Who runs the museum in Warsaw?", ["The museum in Warsaw is run by Lena."], False),
+        # Told by its vector: the name may stand there in other letters.
+        ("Кто руководит музеем в Варшаве?", ["The museum in Warsaw is run by Lena."], False),
+        ("Кто руководит музеем в Варшаве?", ["Музеем руководит Лена."], True),
+        ("Who runs the museum?", ["The library is run by Lena."], False),
+        ("Who runs the museum in Warsaw?", [], False),
+    ],
+)
+def test_a_name_is_lacking_where_pieces_in_its_letters_do_not_hold_it(question, texts, lacks):
+    assert lacks_name(question, [result(text) for text in texts], "ru" if "К" in question else "en") == lacks
+
+
+def test_where_all_nouns_have_a_capital_none_is_lacking():
+    assert not lacks_name("Wann öffnet das Museum in Warschau?", [result("Die Bibliothek öffnet um neun.")], "de")
+    assert lacks_name("Wann öffnet das DHM?", [result("Die Bibliothek öffnet um neun.")], "de")
 
 
 @given(st.floats(0, 3), st.floats(0, 3), st.floats(-1, 1), st.floats(-1, 1))

@@ -340,8 +340,8 @@ def reference(result: SourceResult, citation_format: str) -> str:
     if citation_format == "source" or not section:
         names = ("document", "url", "title") if citation_format == "source" else ("title", "document", "url")
         # A number says nothing without what it is one of.
-        own = f"{result.source_name} {result.source_id}" if result.source_id.isdecimal() else result.source_id
-        return next(filter(None, (_named(result, name) for name in names)), own)
+        numbered = f"{result.source_name} {result.source_id}" if result.source_id.isdecimal() else result.source_id
+        return next(filter(None, (_named(result, name) for name in names)), numbered)
     if not title or section.startswith(title):
         return section
     # The title is the document's, above the headings of the section, or that of the section itself, the last of them.

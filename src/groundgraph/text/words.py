@@ -116,7 +116,8 @@ def _language_of(script: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _script(letter: str) -> str:
+def script_of(letter: str) -> str:
+    """The first word of the Unicode name of a letter, such as LATIN or CYRILLIC; empty for what is no letter."""
     return unicodedata.name(letter, "").partition(" ")[0] if letter.isalpha() else ""
 
 
@@ -202,7 +203,7 @@ def _fleeting(language: str) -> re.Pattern[str] | None:
 @lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
     """The Snowball stem of one folded word."""
-    languages = () if word.isascii() else (_language_of(_script(letter)) for letter in word)
+    languages = () if word.isascii() else (_language_of(script_of(letter)) for letter in word)
     language = next((language for language in languages if language != "en"), "en")
     stemmed: str = _stemmer(language).stemWord(word)
     fleeting = _fleeting(language)
@@ -271,7 +272,7 @@ def numbered(text: str) -> list[tuple[str, str]]:
 def detect_language(text: str, default: str = "en") -> str:
     """The language of `text`: of those in whose script at least half of its letters are, else of the Latin ones, the
     one with the most of its stop words; of equal ones English, or the first. `default` when there is no letter."""
-    scripts = Counter(map(_script, text))
+    scripts = Counter(map(script_of, text))
     del scripts[""]
     if not scripts:
         return default

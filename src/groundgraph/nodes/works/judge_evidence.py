@@ -19,7 +19,7 @@ from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.settings.settings import Settings
 from groundgraph.text.follow_up import own_words, parting_words, question_weight, subjectless_stems
-from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, stems, words
+from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, script_of, stems, words
 
 # Whether a question can be answered, from the evidence alone and without a model.
 #
@@ -187,9 +187,12 @@ def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
 
 
 def lacks_name(question: str, evidence: Sequence[SourceResult], language: str) -> bool:
-    """Whether no piece of `evidence` holds a word of one of the names in `question`."""
+    """Whether no piece of `evidence` holds a word of one of the names in `question`, though some are in its script: in
+    another one a name is written in other letters."""
     named = {word for name in names_in(question, language) for word in WORD.findall(name)}
-    return bool(named) and not named.isdisjoint(missing_words(question, evidence))
+    lacking = named.intersection(missing_words(question, evidence)) if named else named
+    scripts = {script_of(letter) for result in evidence for letter in result.content} if lacking else set()
+    return any(script_of(word[0]) in scripts for word in lacking)
 
 
 def _texts(result: SourceResult) -> tuple[str, str, str]:
