@@ -153,12 +153,12 @@ def _says_something(claim: Claim) -> bool:
 def check_uncited(answer: CheckedAnswer) -> list[Flag]:
     """A flag `uncited` for every sentence without a label that should have one; one `no_citation` when none has, and
     be it that an answer is too short to be measured ("27 days.")."""
-    if not any(claim.labels for claim in answer.claims) and not any(map(_says_something, answer.claims)):
-        return []
-    should = [claim for claim in answer.claims if claim.labels or is_statement(claim)]
-    if not any(claim.labels for claim in should):
+    unlabelled = [claim for claim in answer.claims if not claim.labels]
+    if len(unlabelled) < len(answer.claims):
+        return [claim.flag("uncited", "cites no evidence") for claim in unlabelled if is_statement(claim)]
+    if any(map(_says_something, unlabelled)):
         return [{"kind": "no_citation", "sentence": "", "detail": "the answer cites no evidence"}]
-    return [claim.flag("uncited", "cites no evidence") for claim in should if not claim.labels]
+    return []
 
 
 # Below this a sentence is flagged. Sentences of other answers lie below it in 97 of 100 cases, those of faithful

@@ -23,7 +23,6 @@ from pydantic import ConfigDict, PrivateAttr
 from groundgraph.answers.label_gate import Gate, LabelGate
 from groundgraph.answers.link_gate import LinkGate
 from groundgraph.answers.links import LinkTargets
-from groundgraph.answers.tool_call_gate import ToolCallGate
 from groundgraph.core.characters import HiddenGate, clean_text, without_hidden
 from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
@@ -86,6 +85,50 @@ class AbstentionGate(Gate):
                 passed.append(line + end)
             self._taking = self._taking and not end
         return "".join(passed)
+
+
+# A tool call that a model wrote as the text of its answer: nobody made it, and it tells a reader nothing.
+
+# How much of what begins like one waits for its end; no call of a tool that searches is as long.
+_MAX_CALL_CHARS = 4000
+_CALL_TAG, _CALL_END = "<tool_call>", "</tool_call>"
+_FENCE_BEFORE = r"```\w{0,12}\s*+"
+_CALL_BEGUN = re.compile(
+    rf"\s*+(?:`{{0,3}}\Z|(?:{_FENCE_BEFORE})?(?:\{{|\Z|{_CALL_TAG}|(?:"
+    + "|".join(_CALL_TAG[:length] for length in range(1, len(_CALL_TAG)))
+    + r")\Z)|```\w{0,12}\Z)"
+)
+# A label in its arguments was taken out before, so that it need not be JSON any more.
+_CALL_NAME = re.compile(r'"name"\s*:\s*"[^"\n]{1,200}"')
+_CALL_ARGUMENTS = re.compile(r'"(?:arguments|parameters)"\s*:\s*["{]')
+_CALL_FENCE = re.compile(_FENCE_BEFORE)
+
+
+def _is_tool_call(text: str) -> bool:
+    """Whether `text` is as a whole an object with a name and arguments, or tagged as a call; in a block of code too."""
+    said = text.strip()
+    if fence := _CALL_FENCE.match(said):
+        said = said[fence.end() :].removesuffix("```").rstrip()
+    if said.startswith(_CALL_TAG):
+        return said.endswith(_CALL_END)
+    return (
+        said.startswith("{") and said.endswith("}") and bool(_CALL_NAME.search(said) and _CALL_ARGUMENTS.search(said))
+    )
+
+
+@dataclass
+class ToolCallGate(Gate):
+    """Lets everything pass but a text that is as a whole such a call."""
+
+    _decided: bool = field(default=False, init=False)
+
+    def _passed(self, *, final: bool) -> str:
+        held = self._held
+        if not self._decided and not final and len(held) <= _MAX_CALL_CHARS and _CALL_BEGUN.match(held):
+            return ""
+        taken = final and not self._decided and _is_tool_call(held)
+        self._decided, self._held = True, ""
+        return "" if taken else held
 
 
 # What an answer passes on its way to whoever reads it.

@@ -165,7 +165,7 @@ _OPENERS = "[［【"
 _NUMBERS = r"(?!0+\D)\d{1,3}(?:\s{0,2}[-‐‑‒–—−,;，、]\s{0,2}\d{1,3}){0,30}"
 LABEL = re.compile(rf"(?<!\\)[\[［【]\s{{0,2}}({_NUMBERS})\s{{0,2}}[\]］】]")
 # By itself, it was meant to be one; right behind a word it counts what a program holds.
-_ZERO = re.compile(r"[\[［【]\s{0,2}0{1,3}\s{0,2}[\]］】]")
+_ZERO = re.compile(r"[\[［【]\s{0,2}(0{1,3})\s{0,2}[\]］】]")
 LABEL_OR_CODE = re.compile(f"{CODE.pattern}|{LABEL.pattern}", re.DOTALL)
 # What is code in the evidence need not be any in the answer, where a backtick of a title may come before it. `vec![1]`
 # of a program is no image.
@@ -345,22 +345,28 @@ class LabelGate(ProseGate):
 
     def _bracket(self, *, final: bool) -> tuple[str, bool]:
         space = len(self._held) - len(self._held.lstrip(" \t"))
-        found = LABEL.match(self._held, space) or _written().match(self._held, space)
-        nothing = None if found or (not space and self._tail[-1:].isalnum()) else _ZERO.match(self._held, space)
-        if found := found or nothing:
-            label = self._resolved("0" if nothing else found.group(1))
+        if found := self._label_at(space):
             before = self._held[:space] or self._left
             self._held = self._held[found.end() :]
-            if label:
-                return before + label, False
-            self._left = before
-            return self._apart(), False
+            return self._in_place_of(found, before), False
         if _LABEL_PREFIX.fullmatch(self._held) and len(self._held) - space < MAX_HELD:
             self._held = "" if final else self._held
             return "", True
         if not final and _UNCLOSED.match(self._held):
             return "", True
         return self._take(space + 1), False
+
+    def _label_at(self, place: int) -> re.Match[str] | None:
+        found = LABEL.match(self._held, place) or _written().match(self._held, place)
+        behind_word = not place and self._tail[-1:].isalnum()
+        return found if found or behind_word else _ZERO.match(self._held, place)
+
+    def _in_place_of(self, label: re.Match[str], before: str) -> str:
+        """What passes for a label and the white space `before` it, which waits for the next where this one goes."""
+        if shown := self._resolved(label.group(1)):
+            return before + shown
+        self._left = before
+        return self._apart()
 
     def _resolved(self, inside: str) -> str:
         numbers = label_numbers(inside)

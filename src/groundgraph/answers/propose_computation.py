@@ -55,21 +55,32 @@ def read_proposal(given: Mapping[str, Any], tables: Sequence[ComputableTable], q
     Raises:
         FilterInvalid: it names no table of these, or what the words say and what it says are not the same.
     """
-    table = next((one for one in tables if one.name == given.get("table")), tables[0] if len(tables) == 1 else None)
-    if table is None:
-        raise FilterInvalid(f"There is no table {given.get('table')!r} to compute over.")
-    said = UserWords(question)
-    group_by = given.get("group_by") or []
-    names = [group_by] if isinstance(group_by, str) else group_by
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise FilterInvalid("group_by is a list of fields.")
+    table, said = _table_of(given, tables), UserWords(question)
+    group_by = _group_by(given)
     filters = _said_filters(given.get("filters") or {}, table, said)
     limit = given.get("limit") or MOST_GROUPS
     order, field = (str(given.get(name) or "") for name in ("order", "field"))
-    proposal = Proposal(table.name, str(given.get("function")), filters, field, tuple(names), order, limit)
+    proposal = Proposal(table.name, str(given.get("function")), filters, field, group_by, order, limit)
     _check_days(proposal, table, question)
-    _check_left_out(proposal, table, said)
+    _check_numbers_said(proposal, said)
+    _check_values_said(proposal, table, said)
     return proposal
+
+
+def _table_of(given: Mapping[str, Any], tables: Sequence[ComputableTable]) -> ComputableTable:
+    """The table that is named; of a single one the name does not matter."""
+    table = next((one for one in tables if one.name == given.get("table")), tables[0] if len(tables) == 1 else None)
+    if table is None:
+        raise FilterInvalid(f"There is no table {given.get('table')!r} to compute over.")
+    return table
+
+
+def _group_by(given: Mapping[str, Any]) -> tuple[str, ...]:
+    fields = given.get("group_by") or []
+    names = [fields] if isinstance(fields, str) else fields
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise FilterInvalid("group_by is a list of fields.")
+    return tuple(names)
 
 
 def _said_filters(given: Any, table: ComputableTable, said: UserWords) -> dict[str, Any]:
@@ -89,23 +100,32 @@ def _check_days(proposal: Proposal, table: ComputableTable, question: str) -> No
             raise FilterInvalid(f"The words do not say that {name} is meant; dates: {', '.join(days)}.")
 
 
-def _check_left_out(proposal: Proposal, table: ComputableTable, said: UserWords) -> None:
-    """Refuse a proposal without a number, or without a value of a field, that the words hold.
-
-    A word that is also the name of a field or of the table may stand for that.
-    """
+def _check_numbers_said(proposal: Proposal, said: UserWords) -> None:
+    """Refuse a proposal without a number that the words hold."""
     used = json.dumps([proposal.filters, proposal.limit, proposal.group_by, proposal.field], default=str)
     digits = set(_DIGITS.findall(said.text)) - set(_DIGITS.findall(used))
     if digits:
         raise FilterInvalid(f"The words say {', '.join(sorted(digits))}, which is in no condition.")
-    names = {word for name in (table.name, *table.schema.fields) for word in words(re.sub(r"[._]", " ", name))}
-    names |= {word.removesuffix("s") for word in names}
+
+
+def _check_values_said(proposal: Proposal, table: ComputableTable, said: UserWords) -> None:
+    """Refuse a proposal without a value of a field that the words hold.
+
+    A word that is also the name of a field or of the table may stand for that.
+    """
+    names = _words_of_names(table)
     taken = json.dumps(proposal.filters, ensure_ascii=False, default=str).casefold()
     for name, spec in table.schema.fields.items():
         for value in spec.get("enum") or () if name not in {*proposal.filters, *proposal.group_by} else ():
             is_name = names.issuperset(words(str(value)))
             if not is_name and str(value).casefold() not in taken and said.holds(str(value)):
                 raise FilterInvalid(f"The words say {value!r}, a value of {name}, which is in no condition.")
+
+
+def _words_of_names(table: ComputableTable) -> set[str]:
+    """The words by which the table and its fields are called, in the singular too."""
+    called = {word for name in (table.name, *table.schema.fields) for word in words(re.sub(r"[._]", " ", name))}
+    return called | {word.removesuffix("s") for word in called}
 
 
 @dataclass(frozen=True)

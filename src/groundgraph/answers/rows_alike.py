@@ -43,16 +43,21 @@ def asked_rows(evidence: Sequence[SourceResult]) -> Alike | None:
 def with_rows_alike(question: str, quotes: list[Quote], evidence: Sequence[SourceResult]) -> Alike:
     """`quotes`, with at most `MAX_ROWS` rows that hold the same words of the question as the first row among them; none
     more where other evidence holds more of the question."""
-    first = next((quote for quote in quotes if any(_group(evidence[quote.label - 1]))), None)
+    first = _first_row(quotes, evidence)
     alike = _labels_alike(first.label, Asked.of(question, evidence), evidence) if first else []
     if first is None or len(alike) < 2:
         return Alike(quotes, frozenset(), 0)
-    kept = {quote.label: quote for quote in quotes if quote.label in alike}
-    rows = [kept.get(label) or _whole(label, evidence[label - 1]) for label in alike[:MAX_ROWS]]
-    at = quotes.index(first)
-    before, behind = ([quote for quote in some if quote.label not in alike] for some in (quotes[:at], quotes[at:]))
-    found = len(alike) if len(kept) < len(alike) else 0
-    return Alike([*before, *rows, *behind], frozenset(row.label for row in rows), found)
+    quoted = {quote.label: quote for quote in quotes}
+    shown = alike[:MAX_ROWS]
+    rows = [quoted.get(label) or _whole(label, evidence[label - 1]) for label in shown]
+    # None of the rows stands before the first.
+    at, others = quotes.index(first), [quote for quote in quotes if quote.label not in alike]
+    found = 0 if quoted.keys() >= set(alike) else len(alike)
+    return Alike([*others[:at], *rows, *others[at:]], frozenset(shown), found)
+
+
+def _first_row(quotes: Sequence[Quote], evidence: Sequence[SourceResult]) -> Quote | None:
+    return next((quote for quote in quotes if any(_group(evidence[quote.label - 1]))), None)
 
 
 def _labels_alike(first: int, asked: Asked, evidence: Sequence[SourceResult]) -> list[int]:

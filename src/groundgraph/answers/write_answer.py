@@ -190,12 +190,18 @@ def outcome_of(written: Written, finish: str, *, must_cite: bool) -> Outcome:
     cited = any(claim.labels for claim in claims)
     if finish == "refusal":
         return "answered" if cited else "insufficient"
-    if must_cite and finish == "stop" and claims and not cited and _says_only_what_is_missing(claims):
+    uncited = must_cite and not cited
+    if uncited and finish == "stop" and claims and _says_only_what_is_missing(claims):
         return "insufficient"
+    return "clarify" if _asks_back(claims, by_last=uncited) else "answered"
+
+
+def _asks_back(claims: Sequence[Claim], *, by_last: bool) -> bool:
+    """Whether each of `claims` is a question, or the last that is no item of a list."""
     texts = [claim.text.rstrip(_CLOSING) for claim in claims]
-    if must_cite and not cited:
+    if by_last:
         texts = [text for text in texts if not text[-1:].isalnum()][-1:]
-    return "clarify" if texts and all(text.endswith(_ASKS) for text in texts) else "answered"
+    return bool(texts) and all(text.endswith(_ASKS) for text in texts)
 
 
 def _says_only_what_is_missing(claims: Sequence[Claim]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -141,18 +141,13 @@ def ingest(
     Documents of a given folder that are gone are taken out. A document that cannot be read is listed, and the
     others are taken in. An ingest that was interrupted goes on where it stopped when it is run again.
     """
-    _refuse_together(paths, dry_run=dry_run, rebuild=rebuild, verify=verify)
-    if watch and (dry_run or rebuild or verify or as_json):
-        raise typer.BadParameter("goes with neither --dry-run, --rebuild, --verify nor --json", param_hint="--watch")
     shared = Shared.of(workers, shard)
-    if shared and (dry_run or rebuild or verify or watch or encoding):
-        raise typer.BadParameter(
-            "goes with neither --dry-run, --rebuild, --verify, --watch nor --encoding", param_hint="--workers, --shard"
-        )
+    options = {"--dry-run": dry_run, "--rebuild": rebuild, "--verify": verify, "--watch": watch, "--json": as_json}
+    _refuse_together({**options, "--encoding": encoding, "PATH_OR_URL": paths, "--workers, --shard": shared})
     if verify:
         raise typer.Exit(verify_base(config, source, as_json=as_json))
     settings = _with_encoding(find_settings(config), encoding)
-    default = settings.knowledge_base and settings.knowledge_base.path
+    default = _default_path(settings)
     if not (paths or rebuild or default):
         raise typer.BadParameter(
             "name files or folders, or set knowledge_base.path in the configuration", param_hint="PATH_OR_URL"
@@ -194,12 +189,33 @@ def take_in(settings: Settings, path: str, *, quiet: bool) -> None:
         _show(report, file, as_json=False, dry_run=False)
 
 
-def _refuse_together(paths: list[str] | None, *, dry_run: bool, rebuild: bool, verify: bool) -> None:
+# Options, those that each goes with none of, and what is said then.
+_EXCLUDING = (
+    ("--dry-run", {"--rebuild"}, "a rebuild cannot be tried out"),
+    ("--verify", {"PATH_OR_URL", "--dry-run", "--rebuild"}, "takes nothing in, so it stands alone"),
+    (
+        "--watch",
+        {"--dry-run", "--rebuild", "--verify", "--json"},
+        "goes with neither --dry-run, --rebuild, --verify nor --json",
+    ),
+    (
+        "--workers, --shard",
+        {"--dry-run", "--rebuild", "--verify", "--watch", "--encoding"},
+        "goes with neither --dry-run, --rebuild, --verify, --watch nor --encoding",
+    ),
+)
+
+
+def _refuse_together(options: Mapping[str, object]) -> None:
     """Refuses options that exclude each other."""
-    if dry_run and rebuild:
-        raise typer.BadParameter("a rebuild cannot be tried out", param_hint="--dry-run")
-    if verify and (paths or dry_run or rebuild):
-        raise typer.BadParameter("takes nothing in, so it stands alone", param_hint="--verify")
+    given = {option for option, value in options.items() if value}
+    for option, others, why in _EXCLUDING:
+        if option in given and not given.isdisjoint(others):
+            raise typer.BadParameter(why, param_hint=option)
+
+
+def _default_path(settings: Settings) -> Path | None:
+    return settings.knowledge_base.path if settings.knowledge_base else None
 
 
 def _with_encoding(settings: Settings, encoding: str | None) -> Settings:
@@ -273,25 +289,31 @@ def _by_reason(failed: Iterable[Reason]) -> dict[str, list[str]]:
 
 def _note_missing(settings: Settings, given: dict[str, Any]) -> None:
     """Tell before the work which files cannot be read for want of a package, and how to get it."""
+    lacking = _unreadable_kinds()
+    if not lacking:
+        return
     from groundgraph.core.document import MEDIA_TYPES
     from groundgraph.ingest.find_files import find_files
+
+    default = _default_path(settings)
+    folders = given["paths"] or ([str(settings.at(default))] if default else [])
+    files = find_files([path for path in folders if "://" not in path], settings.base_dir).files
+    found = Counter(MEDIA_TYPES[file.path.suffix.lower()] for file in files)
+    if counts := {lacking[kind]: number for kind, number in found.items() if kind in lacking}:
+        told = ", ".join(f"{name}: {number}" for name, number in counts.items())
+        files_of = counted(sum(counts.values()), "file")
+        note(f'{files_of} cannot be read here ({told}). Needed: pip install "groundgraph[documents]"')
+
+
+def _unreadable_kinds() -> dict[str, str]:
+    """The media types whose packages are not installed, with their names."""
     from groundgraph.ingest.read_file import NEEDED
 
-    default = settings.knowledge_base and settings.knowledge_base.path
-    folders = given["paths"] or ([str(settings.at(default))] if default else [])
-    lacking = {
+    return {
         kind: name
         for kind, (name, modules) in NEEDED.items()
         if not all(find_spec(module.partition(".")[0]) for module in modules)
     }
-    if lacking:
-        files = find_files([path for path in folders if "://" not in path], settings.base_dir).files
-        found = Counter(MEDIA_TYPES[file.path.suffix.lower()] for file in files)
-        counts = {lacking[kind]: number for kind, number in found.items() if kind in lacking}
-        if counts:
-            told = ", ".join(f"{name}: {number}" for name, number in counts.items())
-            files_of = counted(sum(counts.values()), "file")
-            note(f'{files_of} cannot be read here ({told}). Needed: pip install "groundgraph[documents]"')
 
 
 def _summary(report: IngestReport, file: str, *, dry_run: bool) -> str:

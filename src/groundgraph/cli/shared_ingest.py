@@ -57,10 +57,7 @@ class Shared:
         if workers is not None and shard is not None:
             raise typer.BadParameter("is one part of an ingest, so it goes without --workers", param_hint="--shard")
         if shard is not None:
-            part, _, parts = shard.partition("/")
-            if not (part.isdecimal() and parts.isdecimal() and int(part) < int(parts) <= 64):
-                raise typer.BadParameter("is I/N with I from 0 to N - 1 and N up to 64", param_hint="--shard")
-            return cls(shard=(int(part), int(parts)))
+            return cls(shard=_part_of(shard))
         if workers is None or workers == "ray":
             return cls(ray=True) if workers else None
         if not workers.isdecimal() or not 0 < int(workers) <= 1024:
@@ -86,3 +83,10 @@ class Shared:
             follow_links=given["follow_links"],
             on_event=on_event,
         )
+
+
+def _part_of(shard: str) -> tuple[int, int]:
+    part, _, parts = shard.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and int(part) < int(parts) <= 64):
+        raise typer.BadParameter("is I/N with I from 0 to N - 1 and N up to 64", param_hint="--shard")
+    return int(part), int(parts)

@@ -131,20 +131,22 @@ class EvidenceStore:
             EvidenceMissing: neither memory, state nor store holds one of them for this scope; an answer without its
                 evidence would look like any other.
         """
-        recent = self._recent.get_all(keys)
-        if scope is not None:
-            for key in [key for key, record in recent.items() if record.get("scope", "") != scope]:
-                del recent[key]
-        if len(recent) == len(keys):
-            return recent
-        missing = [key for key in dict.fromkeys(keys) if key not in recent]
+        records = self._remembered(keys, scope)
+        if len(records) == len(keys):
+            return records
         if in_state:
             # Whoever brings a text in a state has read it.
-            recent.update({key: in_state[key] for key in missing if key in in_state})
-            missing = [key for key in missing if key not in recent]
-        if missing:
-            recent.update(await self._fetch(self.store_of(running), missing, scope))
-        return recent
+            records.update({key: in_state[key] for key in keys if key not in records and key in in_state})
+        if missing := [key for key in dict.fromkeys(keys) if key not in records]:
+            records.update(await self._fetch(self.store_of(running), missing, scope))
+        return records
+
+    def _remembered(self, keys: Sequence[str], scope: str | None) -> dict[str, EvidenceRecord]:
+        """Those of the records that memory holds for the scope."""
+        recent = self._recent.get_all(keys)
+        if scope is None:
+            return recent
+        return {key: record for key, record in recent.items() if record.get("scope", "") == scope}
 
     async def results(
         self,

@@ -64,6 +64,14 @@ async def ingest_shards(
     jobs = [ShardJob(file, source, shard, shares[shard], embeddings) for shard in shards]
     # Where nothing is to be read, something may have to leave.
     jobs = [job for job in jobs if job.names or (plan.found.folders and job.shard in stored)]
+    report = _together(await _done(engine, jobs, on_event), plan.found)
+    _note_lost(report, lost, jobs)
+    report.seconds = time.monotonic() - started
+    return report
+
+
+async def _done(engine: Engine, jobs: Sequence[ShardJob], on_event: OnEvent | None) -> list[Outcome]:
+    """What came of each job, in the order in which they ended."""
     if on_event:
         on_event({"stage": "find_documents", "total": sum(len(job.names) for job in jobs)})
     done: list[Outcome] = []
@@ -72,13 +80,15 @@ async def ingest_shards(
             done.append((job, outcome))
             if on_event:
                 on_event(_event(job, outcome))
-    report = _together(done, plan.found)
+    return done
+
+
+def _note_lost(report: IngestReport, lost: Sequence[str], jobs: Sequence[ShardJob]) -> None:
+    """Tell of what had to be taken out of the base: a warning where it was written anew, a failure where it was not."""
     written = {name for job in jobs for name in job.names}
     told = reasons((name, LOST) for name in lost)
     report.failed += [entry for entry in told if entry["document"] not in written]
     report.warnings += [entry for entry in told if entry["document"] in written]
-    report.seconds = time.monotonic() - started
-    return report
 
 
 async def _prepare_base(resources: IngestResources, source: str | None) -> tuple[Sequence[str], set[int]]:

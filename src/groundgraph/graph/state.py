@@ -74,7 +74,7 @@ class GrowingListChannel(DeltaChannel[list[Any]]):
     @property
     def snapshot_frequency(self) -> int:
         """After how many writes the next snapshot is due: a write is taken to bring one item."""
-        return max(self._least, (len(self.value) + 1) // 2) if self.is_available() else self._least
+        return max(self._least, (len(self._items) + 1) // 2)
 
     @snapshot_frequency.setter
     def snapshot_frequency(self, least: int) -> None:
@@ -86,14 +86,19 @@ class GrowingListChannel(DeltaChannel[list[Any]]):
         if not added:
             self._ids = None
             return super().update(values)
-        self.value = [*(self.value if self.is_available() else ()), *added]
+        self.value = [*self._items, *added]
         return True
+
+    @property
+    def _items(self) -> list[Any]:
+        """The list; an empty one before the first write."""
+        return self.value if self.is_available() else []
 
     def _only_added(self, values: Sequence[Any]) -> list[Any]:
         """The messages that come behind the list; none where `values` are, or do, anything else."""
         added = [one for value in values for one in (value if isinstance(value, list) else [value])]
-        held = self.value if self.is_available() else []
-        if not all(isinstance(one, BaseMessage) and one.id and one.type != "remove" for one in [*held[:1], *added]):
+        held = self._items
+        if not all(map(_is_message, [*held[:1], *added])):
             return []
         if self._ids is None:
             self._ids = set(map(attrgetter("id"), held))
@@ -118,6 +123,11 @@ class GrowingListChannel(DeltaChannel[list[Any]]):
     def _bounded(self, new: Self) -> Self:
         new.snapshot_frequency = self._least
         return new
+
+
+def _is_message(one: Any) -> bool:
+    """Whether it is a message with an id, and none that removes another."""
+    return isinstance(one, BaseMessage) and bool(one.id) and one.type != "remove"
 
 
 def messages_channel() -> DeltaChannel[list[AnyMessage]]:

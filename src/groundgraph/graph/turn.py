@@ -19,9 +19,7 @@ from groundgraph.graph.traced_runs import traced_runs
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.graph.typed_runs import TurnGraph
 from groundgraph.models.chat_model import configured_model
-from groundgraph.nodes.answer_conversational import answer_conversational
-from groundgraph.nodes.answer_hybrid import answer_hybrid
-from groundgraph.nodes.answer_structured import answer_structured
+from groundgraph.nodes.answer_styles import answer_conversational, answer_hybrid, answer_structured
 from groundgraph.nodes.begin_turn import begin_turn
 from groundgraph.nodes.check_citations import check_citations
 from groundgraph.nodes.process_results import choose_answer

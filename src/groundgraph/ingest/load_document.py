@@ -48,14 +48,8 @@ def load_document(path: Path, name: str, password: str | None = None, encoding: 
     if media_type == PDF:
         return load_pdf(path, name, password=password)[0]
     data = read_file(path)
-    if media_type == HTML:
-        return _page(name, data)
-    if media_type == DOCX:
-        return load_docx(data, name)
-    if media_type == XLSX:
-        return load_xlsx(data, name)
-    if media_type == PPTX:
-        return load_pptx(data, name)
+    if load := _LOADERS.get(media_type):
+        return load(data, name)
     if media_type == JSON_LINES:
         return load_jsonl(*decode_text(data, encoding), name)
     if media_type == CSV:
@@ -63,7 +57,11 @@ def load_document(path: Path, name: str, password: str | None = None, encoding: 
     return load_text(data, name, media_type, encoding)
 
 
-def _page(name: str, data: bytes) -> Document:
+def _load_page(data: bytes, name: str) -> Document:
     page = load_html(data)
     title = page.title or first_heading(page.text, 0, MARKDOWN) or Path(name).stem
     return Document(name, page.text, MARKDOWN, {"title": title}, 0, page.warnings)
+
+
+# Of the kinds whose bytes tell how they are read.
+_LOADERS = {HTML: _load_page, DOCX: load_docx, XLSX: load_xlsx, PPTX: load_pptx}

@@ -78,7 +78,11 @@ def _texts(shape: Any, title: Any) -> Iterator[str]:
         for inner in shape.shapes:
             yield from _texts(inner, title)
     elif getattr(shape, "has_table", False):
-        rows = ([" ".join(cell.text.split()) for cell in row.cells] for row in shape.table.rows)
-        yield "\n".join(f"| {' | '.join(cells)} |" for cells in rows if any(cells))
+        yield _table_text(shape.table)
     elif shape.has_text_frame:
         yield from (paragraph.text for paragraph in shape.text_frame.paragraphs)
+
+
+def _table_text(table: Any) -> str:
+    rows = ([" ".join(cell.text.split()) for cell in row.cells] for row in table.rows)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows if any(cells))

@@ -230,13 +230,17 @@ def first_heading(text: str, start: int, media_type: str) -> str:
     """The words of the heading that can serve as the title of `text`, or an empty string."""
     head = text[: start + _TITLE_WITHIN]
     if media_type == PLAIN_TEXT:
-        head = head[: found.end()] if (found := _FIRST_LINES.match(head, start)) else head
-        # In a plain text a heading further down is that of a section, "Abstract" for example.
-        blocks = plain_blocks(head, start)
-        first = next((block for block in blocks if head[block.start : block.end].strip()), None)
-        return first.title if first else ""
+        return _plain_heading(head, start)
     # What stands behind a blank line changes nothing above it, and most titles are the first line.
     near = head.find("\n\n", start) if media_type == MARKDOWN else -1
     pieces = [head[:near], head] if near >= 0 else [head]
     titles = (block.title for piece in pieces for block in text_blocks(piece, media_type, start) if block.title)
     return next(titles, "")
+
+
+def _plain_heading(head: str, start: int) -> str:
+    """The first block of a plain text, where it is a heading: one further down is that of a section, "Abstract"."""
+    head = head[: found.end()] if (found := _FIRST_LINES.match(head, start)) else head
+    blocks = plain_blocks(head, start)
+    first = next((block for block in blocks if head[block.start : block.end].strip()), None)
+    return first.title if first else ""

@@ -89,10 +89,14 @@ def _tables(path: Path, password: str | None) -> Iterator[_Table]:
                 for table in page.find_tables():
                     with PDFIUM:
                         rows = _read(pdf[page.page_number - 1].get_textpage(), float(page.height), table)
-                    kept = [column for column in range(len(rows[0])) if any(row[column] for row in rows)]
-                    edges = tuple(table.columns[column].bbox[0] for column in kept)
-                    yield _Table(page.page_number, edges, [[row[column] for column in kept] for row in rows])
+                    yield _without_empty_columns(page.page_number, table.columns, rows)
                 page.close()
+
+
+def _without_empty_columns(page: int, columns: Sequence[Any], rows: Sequence[Sequence[list[str] | None]]) -> _Table:
+    kept = [column for column in range(len(rows[0])) if any(row[column] for row in rows)]
+    edges = tuple(columns[column].bbox[0] for column in kept)
+    return _Table(page, edges, [[row[column] for column in kept] for row in rows])
 
 
 def _read(text: Any, height: float, table: Any) -> list[list[list[str] | None]]:

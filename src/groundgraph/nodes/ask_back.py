@@ -22,7 +22,7 @@ from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import EMPTY_DRAFT, Choice, Draft, Ranking, Turn
 from groundgraph.models.call_model import ChainModel
-from groundgraph.nodes.answer_state import AnswerInput, style_asked_for
+from groundgraph.nodes.answer_styles import AnswerInput, style_asked_for
 from groundgraph.nodes.model_stage import Stage, StageInput, asked, model_stage, skipped
 from groundgraph.nodes.node import Node, evidence_scope
 from groundgraph.prompts import Prompts

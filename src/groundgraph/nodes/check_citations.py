@@ -18,7 +18,7 @@ from groundgraph.answers.citations import CheckedAnswer
 from groundgraph.core.evidence import EvidenceRecord, SourceResult
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_values import EMPTY_CHECK, Check, Draft, Flag, FoundQuote, Ranking, Turn, Verdict
-from groundgraph.nodes.answer_state import AnswerInput
+from groundgraph.nodes.answer_styles import AnswerInput
 from groundgraph.nodes.node import Node, evidence_scope
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import run_blocking

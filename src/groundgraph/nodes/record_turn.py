@@ -35,7 +35,7 @@ from groundgraph.core.turn_values import (
     Support,
     Turn,
 )
-from groundgraph.nodes.answer_state import AnswerInput
+from groundgraph.nodes.answer_styles import AnswerInput
 from groundgraph.nodes.node import Node, evidence_scope
 from groundgraph.nodes.process_results import parts_of
 from groundgraph.nodes.turn_lineage import Lineage, lineage_of

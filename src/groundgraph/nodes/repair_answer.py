@@ -11,7 +11,7 @@ from groundgraph.answers.structured_answer import AnswerTemplates
 from groundgraph.answers.write_answer import write_answer
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_values import Check, Draft
-from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, Written, writing
+from groundgraph.nodes.answer_styles import AnswerInput, AnswerUpdate, Written, writing
 from groundgraph.nodes.node import Node
 from groundgraph.settings.settings import Settings
 

@@ -12,7 +12,7 @@ from groundgraph.answers.provenance import absence_outcome, lacks_filter
 from groundgraph.answers.structured_answer import AnswerTemplates, template_variables
 from groundgraph.core.errors import TemplateInvalid
 from groundgraph.core.turn_values import EMPTY_DRAFT, Retrieval
-from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, style_asked_for
+from groundgraph.nodes.answer_styles import AnswerInput, AnswerUpdate, style_asked_for
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 from groundgraph.settings.answers import SynthesisSettings

@@ -18,7 +18,7 @@ from groundgraph.core.failure import Failure, described, failure_of
 from groundgraph.core.turn_values import Flag, ModelCall, SecondOpinion
 from groundgraph.ingest.judge import BATCH
 from groundgraph.models.call_model import chain_calls_left, collect_chain_calls, tokens_of, tokens_spent
-from groundgraph.nodes.answer_state import AnswerInput
+from groundgraph.nodes.answer_styles import AnswerInput
 from groundgraph.resilience.blocking import call_chain
 from groundgraph.resilience.deadline import within_turn
 from groundgraph.settings.settings import Settings

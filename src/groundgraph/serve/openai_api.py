@@ -144,20 +144,30 @@ class _Api:
 
     async def _placed(self, user: User, messages: Sequence[_Message]) -> tuple[str, Asked]:
         """The thread that a conversation goes on in, and its last question."""
-        instruction = "\n\n".join(m.text for m in messages if m.role in ("system", "developer")).strip()
-        spoken = [m for m in messages if m.role in ("user", "assistant")]
-        if not spoken or spoken[-1].role != "user" or not spoken[-1].text.strip():
-            raise _Refused(400, "The last message must be the user's, and must say something.", "messages")
-        if len(instruction) > _INSTRUCTION_CHARS:
-            raise _Refused(400, f"The instruction is longer than {_INSTRUCTION_CHARS} characters.", "messages")
-        question, before = spoken[-1].text, spoken[:-1]
-        context = {"instruction": instruction} if instruction else {}
+        question, before = _last_question(messages)
+        context = _instruction(messages)
         said = _said(before)
         found = await self._conversations.find(user, said) if said else None
         if found:
             return found[0], Asked(question, parent=found[1], context=context)
         started = await self._conversations.start(user, question)
         return started.id, Asked(question, history=[(m.role, m.text) for m in before], context=context)
+
+
+def _last_question(messages: Sequence[_Message]) -> tuple[str, Sequence[_Message]]:
+    """What is asked, and what was said before."""
+    spoken = [m for m in messages if m.role in ("user", "assistant")]
+    if not spoken or spoken[-1].role != "user" or not spoken[-1].text.strip():
+        raise _Refused(400, "The last message must be the user's, and must say something.", "messages")
+    return spoken[-1].text, spoken[:-1]
+
+
+def _instruction(messages: Sequence[_Message]) -> dict[str, str]:
+    """The context of a turn that messages of the system instruct."""
+    instruction = "\n\n".join(m.text for m in messages if m.role in ("system", "developer")).strip()
+    if len(instruction) > _INSTRUCTION_CHARS:
+        raise _Refused(400, f"The instruction is longer than {_INSTRUCTION_CHARS} characters.", "messages")
+    return {"instruction": instruction} if instruction else {}
 
 
 async def _read(request: Request) -> _Request:

@@ -289,22 +289,26 @@ def _asking_clauses(sentence: str) -> list[str]:
     """A sentence from the clause that asks on, when much stands before that; where semicolons part it, each clause that
     asks.
 
-    It is the first clause that begins with a word that asks and says something, else the last that holds one. One that
-    says little and leans on what stands before stays with it.
+    A clause that says little and leans on what stands before stays with it.
     """
     starts = [0, *map(re.Match.end, _BETWEEN_CLAUSES.finditer(sentence))]
     clauses = [
         sentence[start:end].strip(" ,;:") for start, end in zip(starts, [*starts[1:], len(sentence)], strict=True)
     ]
-    asking = [at for at, clause in enumerate(clauses) if begins_asking(clause)]
     if ";" in sentence:
-        return [clauses[at] for at in asking] or [sentence]
-    telling = [at for at in asking if len(stems(clauses[at])) >= LEAST_WORDS][:1]
-    holding = asking or [at for at, clause in enumerate(clauses) if _holds_asking(clause)]
-    at = starts[(telling or holding[-1:] or [0])[0]]
+        return [clause for clause in clauses if begins_asking(clause)] or [sentence]
+    at = starts[_asking_one(clauses)]
     own = sentence[at:].strip()
     leans = len(query_stems(own)) <= LEAST_AROUND and is_leaning(own)
     return [sentence if leans or len(query_stems(sentence[:at])) < LEAST_AROUND else own]
+
+
+def _asking_one(clauses: Sequence[str]) -> int:
+    """The place of the first that begins with a word that asks and says something, else of the last that holds one."""
+    asking = [at for at, clause in enumerate(clauses) if begins_asking(clause)]
+    telling = [at for at in asking if len(stems(clauses[at])) >= LEAST_WORDS]
+    holding = asking or [at for at, clause in enumerate(clauses) if _holds_asking(clause)]
+    return (telling[:1] or holding[-1:] or [0])[0]
 
 
 def begins_asking(clause: str) -> bool:

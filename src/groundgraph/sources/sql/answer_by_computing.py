@@ -102,15 +102,17 @@ class Computer:
             shapes: the tables that it was routed to, the best first.
             best: the text of the best row; a question for "the first step" is answered by a row that says "first".
         """
-        cue = find_cue(asked.text, asked.own or "") if asked.own != "" else None
+        cue = _own_cue(asked)
         if cue is None or cue.is_met_by(best) or is_named_so(cue, shapes):
             return None
         why: dict[str, Any] = {}
         if self._database and cue.function == "count":
             known = self._with_values(self._database, shapes, asked)
             counted = self._counted(self._database, cue, known, asked)
-            if isinstance(counted, SourceResult) or any(is_lookup(cue, *table) for table in known):
-                return counted if isinstance(counted, SourceResult) else None
+            if isinstance(counted, SourceResult):
+                return counted
+            if any(is_lookup(cue, *table) for table in known):
+                return None
             why = counted
         if not is_about(asked.text, cue, shapes, best):
             return None
@@ -129,14 +131,10 @@ class Computer:
         parts = _parts_for_rows(asked, language)
         if database is None or not parts or not language.understands(parts):
             return None
-        filler = language.filler | subjectless_stems()
         for shape, vocabulary in self._with_values(database, shapes, asked):
-            read = read_rows(parts, language, shape, vocabulary) if shape.content_field is None else None
-            found = replace(read, filler=filler) if read else None
-            if not found or not found.is_whole or not found.names_table or not may_match(shape, asked.filters):
+            if shape.content_field is not None or not may_match(shape, asked.filters):
                 continue
-            # A table alone may be a word like any other: "What is an order?"
-            if found.conditions or any(map(language.rows.search, parts)):
+            if found := _rows_and_nothing_else(parts, language, shape, vocabulary):
                 kept = Computation("count", shape, "", tuple(filter(None, (asked.filters, found.conditions))))
                 return kept, database.first(shape, kept.filters, asked.most), self._stated(database, kept)
         return None
@@ -149,14 +147,12 @@ class Computer:
         asked: Question,
     ) -> SourceResult | dict[str, Any]:
         """The count that a question asks for; in its place, what is known of why there is none."""
-        read = [(read_rows(cue.parts, cue.language, *table), table[1]) for table in known]
-        readings = [(found, values) for found, values in read if found and may_match(found.shape, asked.filters)]
+        readings = _readings(cue, known, asked)
         for found, _ in readings:
-            count = read_computation(found, asked.filters, alone=len(known) == 1)
-            if count and (quantity := quantity_instead(cue, found.shape)):
-                return {"quantity": quantity, "tables": [found.shape.name]}
-            if count:
-                return self._stated(database, count)
+            if count := read_computation(found, asked.filters, alone=len(known) == 1):
+                quantity = quantity_instead(cue, found.shape)
+                told = {"quantity": quantity, "tables": [found.shape.name]}
+                return told if quantity else self._stated(database, count)
         named = [(found, values) for found, values in readings if found.names_table]
         absent = next(filter(None, (_count_of_none(found, values, asked) for found, values in named)), None)
         return self._stated(database, absent) if absent else _unread([found for found, _ in named], asked.text)
@@ -218,11 +214,39 @@ def _parts_for_rows(asked: Question, language: Language) -> tuple[str, ...]:
 
     "Which ones?" behind a count asks for the rows that were counted.
     """
+    if asked.own == "":
+        return ()
     parts, cue = parts_of(asked.text, asked.own or ""), find_cue(asked.text)
-    if asked.own == "" or cue is None:
-        return () if asked.own == "" else parts
-    counted = cue.function == "count" and find_cue(asked.text, asked.own or "") is None
+    if cue is None:
+        return parts
+    counted = cue.function == "count" and _own_cue(asked) is None
     return cue.parts if counted and language.rows.search(parts[-1]) else ()
+
+
+def _own_cue(asked: Question) -> Cue | None:
+    """What in the user's own words asks for a computation; None also where there are none."""
+    return None if asked.own == "" else find_cue(asked.text, asked.own or "")
+
+
+def _readings(
+    cue: Cue, known: Sequence[tuple[TableShape, Vocabulary]], asked: Question
+) -> list[tuple[Reading, Vocabulary]]:
+    """How the question reads in each of the tables that are `known` and may hold a row for it, with their values."""
+    read = [(read_rows(cue.parts, cue.language, *table), table[1]) for table in known]
+    return [(found, values) for found, values in read if found and may_match(found.shape, asked.filters)]
+
+
+def _rows_and_nothing_else(
+    parts: Sequence[str], language: Language, shape: TableShape, vocabulary: Vocabulary
+) -> Reading | None:
+    """The rows of a table that `parts` of a question ask for; None when they ask for anything else too."""
+    read = read_rows(parts, language, shape, vocabulary)
+    if read is None:
+        return None
+    found = replace(read, filler=language.filler | subjectless_stems())
+    # A table alone may be a word like any other: "What is an order?"
+    asks = found.conditions or any(map(language.rows.search, parts))
+    return found if asks and found.is_whole and found.names_table else None
 
 
 def _table(name: Any, fields: Sequence[str], shapes: Sequence[TableShape]) -> TableShape:

@@ -197,13 +197,12 @@ class SqlEngine(ABC):
         called = [(word, int(number)) for word, number in numbered(asked.text) if len(number) < MOST_DIGITS]
         rows: list[SourceResult] = []
         for shape in tables.shapes if called else ():
-            key = shape.column(shape.primary_key[0]) if len(shape.primary_key) == 1 else None
             name = stems(shape.name.replace("_", " "))[-1:]
             wanted = [number for word, number in called if [word] == name]
-            if wanted and key and key.kind == "integer" and may_match(shape, asked.filters):
+            if wanted and (key := _numeric_key(shape)) and may_match(shape, asked.filters):
                 found = self._database.fetch(shape, wanted, asked.filters).values()
                 # SQLite may number its rows beside the key.
-                held = [row for row in found if row[key.name] in wanted]
+                held = [row for row in found if row[key] in wanted]
                 rows += [self._result(shape, row, relevance=1.0, score=0.0) for row in held]
         return rows
 
@@ -292,6 +291,12 @@ class SqlEngine(ABC):
     def close(self) -> None:
         """Close the database."""
         self._database.close()
+
+
+def _numeric_key(shape: TableShape) -> str:
+    """The column that is the primary key by itself and holds integers; an empty text where there is none."""
+    key = shape.column(shape.primary_key[0]) if len(shape.primary_key) == 1 else None
+    return key.name if key and key.kind == "integer" else ""
 
 
 def _is_empty(result: SourceResult) -> bool:

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -45,20 +45,24 @@ def update_index(
         SourceUnavailable: `stopped()` said so, or the database cannot be read.
     """
     mark = _digest([database.identity]).hex()
-    known = {
-        name: (slot, made_for) for name, slot, made_for in index.execute("SELECT name, slot, signature FROM tables")
-    }
     wanted = {shape.name: f"{mark}{_table_signature(shape)}" for shape in shapes}
-    removed = False
-    for name, (slot, made_for) in known.items():
-        if wanted.get(name) != made_for:
-            removed = _forget_table(index, slot) or removed
-    kept = {name for name, (_, made_for) in known.items() if wanted.get(name) == made_for}
+    kept, removed = _forget_others(index, wanted)
     for shape in shapes:
         if shape.name not in kept:
             _add_table(index, shape, wanted[shape.name])
         removed = _TableUpdate(index, shape, stopped).run(database) or removed
     return removed
+
+
+def _forget_others(index: sqlite3.Connection, wanted: Mapping[str, str]) -> tuple[set[str], bool]:
+    """Forget the tables whose signature is not the wanted one: the names of the others, and whether rows are gone."""
+    kept, removed = set[str](), False
+    for name, slot, made_for in index.execute("SELECT name, slot, signature FROM tables").fetchall():
+        if wanted.get(name) == made_for:
+            kept.add(name)
+        else:
+            removed = _forget_table(index, slot) or removed
+    return kept, removed
 
 
 class _TableUpdate:

@@ -99,21 +99,26 @@ def with_absent_value(reading: Reading, question: str, vocabulary: Vocabulary) -
     """`reading` with a condition that no row meets, where all that is unread stands right behind the name of a column
     whose values are known: "with the status pending". None where that is not plain, or looks like a known value."""
     unread = reading.unread
+    if not unread:
+        return None
     for column in reading.shape.columns:
-        names = stems(_spaced(column.name))
-        values = [str(value) for found in vocabulary.values() for value in found.get(column.name, ())]
-        if not unread or not values or column.kind != "string" or not _stand_behind(unread, names, reading.left):
+        values = _folded_values(column, vocabulary)
+        if not values or column.kind != "string" or not _stand_behind(unread, column, reading.left):
             continue
         said = " ".join(as_said(unread, question))
-        if tuple(unread) in vocabulary or nearest(fold(said), [fold(value) for value in values]):
+        if tuple(unread) in vocabulary or nearest(fold(said), values):
             return None
         left = [stem for stem in reading.left if stem not in unread]
         return replace(reading, conditions={**reading.conditions, column.name: said}, left=left)
     return None
 
 
-def _stand_behind(unread: Sequence[str], names: Sequence[str], left: Sequence[str]) -> bool:
-    wanted = [*names, *unread]
+def _folded_values(column: Column, vocabulary: Vocabulary) -> list[str]:
+    return [fold(str(value)) for found in vocabulary.values() for value in found.get(column.name, ())]
+
+
+def _stand_behind(unread: Sequence[str], column: Column, left: Sequence[str]) -> bool:
+    wanted = [*stems(_spaced(column.name)), *unread]
     return any(list(left[at : at + len(wanted)]) == wanted for at in range(len(left)))
 
 
@@ -210,12 +215,9 @@ def _read(
     asked: Sequence[str], every: Sequence[str], said: str, shape: TableShape, vocabulary: Vocabulary
 ) -> tuple[dict[str, Any], list[str]] | None:
     """The conditions that values in `asked` stand for, longest first, and the stems that are none; None when one could
-    mean two columns of which the stems of `every` part of the question do not name one.
-
-    A value without a content word, such as "A", stands for itself behind the name of its column only.
+    mean two columns of which the stems of `every` part of the question do not name one, or two values.
     """
-    wordless = [(column, value) for column, values in vocabulary.get((), {}).items() for value in values]
-    conditions = {column: value for column, value in wordless if _stands_behind(column, value, said)}
+    conditions = _wordless_conditions(said, vocabulary)
     left: list[str] = []
     position = 0
     names = {column.name: _stems(column) for column in shape.columns}
@@ -230,12 +232,18 @@ def _read(
             position += 1
             continue
         column = _meant(found, names, every)
-        if column is None or len({fold(str(value)).strip() for value in found[column]}) > 1:
+        if column is None:
             return None
         for value in found[column]:
             _add(conditions, column, value)
         position += length
     return conditions, left
+
+
+def _wordless_conditions(said: str, vocabulary: Vocabulary) -> dict[str, Any]:
+    """Of values without a content word, such as "A": each stands for itself behind the name of its column only."""
+    wordless = vocabulary.get((), {})
+    return {name: value for name, values in wordless.items() for value in values if _stands_behind(name, value, said)}
 
 
 def _stands_behind(column: str, value: Any, said: str) -> bool:
@@ -277,10 +285,13 @@ def _listed(condition: Any) -> list[Any]:
 
 
 def _meant(found: Mapping[str, Sequence[Any]], names: Mapping[str, set[str]], asked: Sequence[str]) -> str | None:
-    """The column that a value stands for: the only one that holds it, or the only one of those that is named."""
-    named = [column for column in found if names[column] & set(asked)]
-    candidates = named or list(found)
-    return candidates[0] if len(candidates) == 1 else None
+    """The column that a value stands for: the only one that holds it, or the only one of those that is named; None
+    where that is no single one, or its values differ in more than how they are written."""
+    candidates = [column for column in found if names[column] & set(asked)] or list(found)
+    if len(candidates) != 1:
+        return None
+    written = {fold(str(value)).strip() for value in found[candidates[0]]}
+    return candidates[0] if len(written) == 1 else None
 
 
 def _add(conditions: dict[str, Any], column: str, value: Any) -> None:

@@ -1,16 +1,19 @@
-"""What the steps that write an answer read and write."""
+"""The steps that write an answer, one for each style, and what such a step reads and writes."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from groundgraph.answers.answer_prompt import Assignment, recent_conversation
 from groundgraph.answers.provenance import asked_style, retrieval_calls
+from groundgraph.answers.structured_answer import AnswerTemplates, structured_draft
+from groundgraph.core.errors import TemplateInvalid
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_values import Check, Draft, Ranking, Retrieval
@@ -18,6 +21,9 @@ from groundgraph.nodes.model_stage import StageInput
 from groundgraph.nodes.node import Node, evidence_scope
 from groundgraph.settings.context import Context, Options, options_in_force
 from groundgraph.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 Written = tuple[Draft, dict[str, Any]]
 """A draft, and what the event of its step tells."""
@@ -107,3 +113,77 @@ def answering(
 def style_asked_for(state: AnswerInput, options: Options) -> str:
     """See `asked_style`."""
     return asked_style(state["intent"], state.get("metadata", {}), options)
+
+
+def answer_structured(
+    settings: Settings, templates: AnswerTemplates, evidence: EvidenceStore
+) -> Node[AnswerInput, AnswerUpdate]:
+    """The structured style: the evidence itself, by template, without a model."""
+
+    async def write(task: Assignment) -> Draft:
+        draft = structured_draft(
+            templates,
+            task.variables(templates),
+            task.turn["language"],
+            opening=task.opening,
+            doubt=task.doubt,
+            needs=task.needs,
+            listed=settings.synthesis.listing or task.asked_for_style,
+        )
+        return {**draft, "outcome": "insufficient"} if task.insufficient else draft
+
+    return answering("structured", write, settings, evidence)
+
+
+def answer_conversational(
+    settings: Settings, templates: AnswerTemplates, evidence: EvidenceStore, model: BaseChatModel | None
+) -> Node[AnswerInput, AnswerUpdate]:
+    """The conversational style: a model writes from the evidence, its labels checked while it streams.
+
+    Without evidence, which happens only when general knowledge is allowed, the answer begins by saying so.
+    """
+
+    async def write(task: Assignment) -> Draft:
+        language, prompts = task.turn["language"], templates.prompts
+        if not task.evidence:
+            task = replace(task, prefix=prompts.render("general_knowledge", language=language) + "\n\n")
+        draft = await _by_model(task, model, settings, templates)
+        if not task.evidence:
+            draft["outcome"] = "insufficient"
+            draft["notes"] = [prompts.note("general_knowledge", language), *draft["notes"]]
+        return draft
+
+    return answering("conversational", write, settings, evidence)
+
+
+def answer_hybrid(
+    settings: Settings, templates: AnswerTemplates, evidence: EvidenceStore, model: BaseChatModel | None
+) -> Node[AnswerInput, AnswerUpdate]:
+    """The hybrid style: a model's answer, then the evidence it rests on.
+
+    The appendix is the last piece of the stream, so that what was streamed is the whole answer.
+    """
+
+    async def write(task: Assignment) -> Draft:
+        language = task.turn["language"]
+        notes: list[str] = []
+        try:
+            appendix = templates.provenance(task.variables(templates), language)
+        except TemplateInvalid as error:
+            problem = error.problems[0]
+            notes = [templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message)]
+            appendix = templates.built_in().provenance(task.variables(templates), language)
+        draft = await _by_model(replace(task, suffix=f"\n\n{appendix}"), model, settings, templates)
+        draft["notes"] = [*notes, *draft["notes"]]
+        return draft
+
+    return answering("hybrid", write, settings, evidence)
+
+
+async def _by_model(
+    task: Assignment, model: BaseChatModel | None, settings: Settings, templates: AnswerTemplates
+) -> Draft:
+    # What writes with a model is loaded with the first answer of such a style: structured ones come sooner.
+    from groundgraph.answers.write_answer import write_answer
+
+    return await write_answer(task, model, settings, templates)
