@@ -106,7 +106,10 @@ async def test_a_verb_that_sounds_like_an_average_computes_nothing(tmp_path):
 async def test_a_value_that_no_column_holds_is_named(tmp_path):
     (output,) = await _asked(tmp_path, "How many customers are in Vienna?")
     assert output["outcome"] == "insufficient"
-    assert 'Rows of customers were not counted: what is meant by "Vienna" stands in no column.' in output["notes"]
+    assert (
+        'Rows of customers were not counted: "Vienna" could not be read as a value of one of their columns.'
+        in output["notes"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,6 +127,70 @@ async def test_what_is_nearly_a_value_is_not_counted_as_none(tmp_path, question)
     (output,) = await _asked(tmp_path, question)
     assert output["outcome"] == "insufficient"
     assert not _counts(output)
+
+
+@pytest.mark.parametrize(
+    "question", ["How many customers have the name Uni?", "How many customers of name Graz Uni Linz?"]
+)
+async def test_what_is_a_part_of_a_value_is_not_counted_as_none(tmp_path, question):
+    (output,) = await _asked(tmp_path, question)
+    assert (output["outcome"], _counts(output)) == ("insufficient", [])
+
+
+@pytest.mark.parametrize(
+    ("question", "counted"),
+    [
+        # Only 2025 has orders in March, and only 2024 in May, which is another word too.
+        ("How many orders were there in March?", ["ordered >= 2025-03-01 and ordered < 2025-04-01: 2"]),
+        (
+            "How many open orders were there in March?",
+            ["status = open and ordered >= 2025-03-01 and ordered < 2025-04-01: 1"],
+        ),
+        ("How many orders were there in August?", []),
+        ("How many orders may be open?", []),
+        ("Wie viele orders gab es im März?", ["ordered >= 2025-03-01 and ordered < 2025-04-01: 2"]),
+        ("Wie viele orders hat Orion X3?", ["product = Orion X3: 1"]),
+        ("Сколько orders было в апреле 2025 года?", ["ordered >= 2025-04-01 and ordered < 2025-05-01: 1"]),
+    ],
+)
+async def test_a_month_by_itself_is_that_of_the_only_year_that_has_it(tmp_path, question, counted):
+    (output,) = await _asked(tmp_path, question)
+    assert _counts(output) == counted
+    assert output["outcome"] == ("answered" if counted else "insufficient")
+
+
+@pytest.mark.parametrize("question", ["How many orders cost 11.50?", "How many orders of Müller GmbH were there?"])
+async def test_what_was_not_read_is_told_as_it_was_said(tmp_path, question):
+    (output,) = await _asked(tmp_path, question)
+    said = "11.50" if "11.50" in question else "Müller GmbH"
+    assert any(f'{said}" could not be read' in note for note in output["notes"])
+
+
+@pytest.mark.parametrize("question", ["Which orders are not open?", "List all orders except open ones"])
+async def test_rows_that_do_not_meet_a_condition_are_not_those_that_do(tmp_path, question):
+    (output,) = await _asked(tmp_path, question)
+    assert output["outcome"] == "insufficient"
+    assert any("the rows that do not meet a condition" in note for note in output["notes"])
+
+
+async def test_a_value_is_one_though_a_column_is_named_by_another_form_of_it(tmp_path):
+    path = tmp_path / "desk.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(
+            "CREATE TABLE tickets (id INTEGER PRIMARY KEY, state TEXT, title TEXT, opened DATE);"
+            "INSERT INTO tickets VALUES (1, 'closed', 'Two tickets open at once', '2024-03-01'),"
+            "(2, 'open', 'Printer jams', '2024-03-05'), (3, 'open', 'No heating', '2025-03-01');"
+        )
+    for content_field in (None, "title"):
+        graph = turn_graph(sources=[SqlSource(path, name="desk", table="tickets", content_field=content_field)])
+        counted = await graph.ainvoke("How many tickets are open?")
+        assert _counts(counted) == ["state = open: 2"]
+        listed = await graph.ainvoke("Which tickets are open?")
+        assert ["Printer jams" in listed["answer"], "Two tickets" in listed["answer"]] == [True, False]
+        # A title by itself does not show why it is there.
+        assert _counts(listed) == (["state = open: 2"] if content_field else [])
+        assert not _counts(await graph.ainvoke("How many tickets were opened in March?"))
+        await graph.resources.close()
 
 
 async def test_things_are_not_counted_by_rows_that_say_how_many_each_is(tmp_path):

@@ -103,7 +103,9 @@ class Computer:
             best: the text of the best row; a question for "the first step" is answered by a row that says "first".
         """
         cue = _own_cue(asked)
-        if cue is None or cue.is_met_by(best) or is_named_so(cue, shapes):
+        if cue is None:
+            return self._excluded(asked, shapes)
+        if cue.is_met_by(best) or is_named_so(cue, shapes):
             return None
         why: dict[str, Any] = {}
         if self._database and cue.function == "count":
@@ -132,11 +134,24 @@ class Computer:
         if database is None or not parts or not language.understands(parts):
             return None
         for shape, vocabulary in self._with_values(database, shapes, asked):
-            if shape.content_field is not None or not may_match(shape, asked.filters):
+            if not may_match(shape, asked.filters):
                 continue
             if found := _rows_and_nothing_else(parts, language, shape, vocabulary):
                 kept = Computation("count", shape, "", tuple(filter(None, (asked.filters, found.conditions))))
                 return kept, database.first(shape, kept.filters, asked.most), self._stated(database, kept)
+        return None
+
+    def _excluded(self, asked: Question, shapes: Sequence[TableShape]) -> SourceResult | None:
+        """That a question asks for the rows which do not meet a condition, as in "Which orders are not open?": those
+        that a search finds for its words are the others."""
+        language = language_of(asked.text)
+        parts = _parts_for_rows(asked, language)
+        stripped = language.without_negation(parts)
+        if self._database is None or stripped == parts or not language.understands(stripped):
+            return None
+        for shape, vocabulary in self._with_values(self._database, shapes, asked):
+            if (found := _rows_and_nothing_else(stripped, language, shape, vocabulary)) and found.conditions:
+                return self._unstated("exclusion", [shape], offered=False)
         return None
 
     def _counted(

@@ -183,14 +183,16 @@ class SqlEngine(ABC):
         return [*([note] if note else []), *sorted(results, key=_is_empty)][: asked.top_k]
 
     def _selected(self, question: Computable, routed: Sequence[TableShape]) -> list[SourceResult]:
-        """The rows that the question asks for and nothing else; where there are more, how many stands before them."""
+        """The rows that the question asks for and nothing else; where there are more, or a row is shown by one of its
+        columns alone, how many there are and by which condition stands before them."""
         found = self._computer.selected(question, routed)
         if found is None:
             return []
         kept, rows, count = found
         results = [self._result(kept.shape, row, relevance=1.0, score=0.0) for row in rows]
         shown = [changed(one, metadata={**one.metadata, "asked_for": True}) for one in results]
-        return shown if count.metadata["value"] <= len(shown) else [count, *shown][: question.most]
+        told = kept.shape.content_field is None and count.metadata["value"] <= len(shown)
+        return shown if told else [count, *shown][: question.most]
 
     def _named_rows(self, tables: Tables, asked: Asked) -> list[SourceResult]:
         """The rows that the question names by their table and key, as in "order 9004": a key is no word to search."""

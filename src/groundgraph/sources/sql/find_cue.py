@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from groundgraph.text.follow_up import own_words
-from groundgraph.text.words import detect_language, fold, language_data, stem, stems, stop_words, words
+from groundgraph.text.words import AMBIGUOUS, WORD, detect_language, fold, language_data, stem, stems, stop_words, words
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,8 @@ class Language:
         not_offered: by what is needed, a pattern for computations that are not offered.
         functions: by function, a pattern for those that are.
         filler: stems that add nothing to a question.
-        decisive: words, such as "not", that a reading by rule would overlook.
+        decisive: words that a reading by rule would overlook, such as "or".
+        negation: those that rule out, such as "not".
         rows: a pattern for what asks for rows themselves, such as "list".
         months: the stems of the months in order.
         between: its folded stop words, without those that join.
@@ -30,13 +31,20 @@ class Language:
     functions: dict[str, re.Pattern[str]]
     filler: frozenset[str]
     decisive: frozenset[str]
+    negation: frozenset[str]
     rows: re.Pattern[str]
     months: tuple[str, ...]
     between: frozenset[str]
 
     def understands(self, parts: Sequence[str]) -> bool:
-        """Whether the folded `parts` of a question hold no decisive word."""
-        return not any(self.decisive.intersection(words(part)) for part in parts)
+        """Whether the folded `parts` of a question hold no decisive word and rule nothing out."""
+        return not any((self.decisive | self.negation).intersection(words(part)) for part in parts)
+
+    def without_negation(self, parts: Sequence[str]) -> tuple[str, ...]:
+        """The folded `parts` without the words that rule out."""
+        return tuple(
+            WORD.sub(lambda found: "" if found.group() in self.negation else found.group(), one) for one in parts
+        )
 
 
 @dataclass(frozen=True)
@@ -72,14 +80,20 @@ class Cue:
         return not self.offered and bool(self.asking) and self.asking <= set(map(stem, words(text)))
 
 
+def _empty_words(code: str) -> tuple[Iterable[str], Iterable[str]]:
+    """The words of a language that mean nothing, also where the rest of a question is in another one."""
+    return language_data(code, "stop_words"), language_data(code, AMBIGUOUS)
+
+
 @cache
 def _language(code: str) -> Language:
     data = language_data(code, "computing")
     return Language(
         {name: re.compile(pattern) for name, pattern in data.get("not_offered", {}).items()},
         {name: re.compile(pattern) for name, pattern in data.get("functions", {}).items()},
-        frozenset(stem(word) for word in words(data.get("filler", ""))),
+        frozenset(stem(word) for word in chain(words(data.get("filler", "")), *_empty_words(code))),
         frozenset(words(data.get("decisive", ""))),
+        frozenset(map(fold, language_data(code, "negation"))),
         re.compile(data.get("rows", "(?!)")),
         tuple(stem(fold(month)) for month in data.get("months", ())),
         stop_words().union(map(fold, language_data(code, "stop_words"))) - set(language_data(code, "replies", "joins")),

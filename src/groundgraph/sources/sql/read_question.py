@@ -17,12 +17,14 @@ from groundgraph.sources.sql.compute import Computation, is_numeric
 from groundgraph.sources.sql.find_cue import Cue, Language
 from groundgraph.sources.sql.shape import Column, TableShape
 from groundgraph.text.follow_up import language_words
-from groundgraph.text.words import WORD, fold, stem, stems, words
+from groundgraph.text.words import fold, stem, stems, words
 
 # By the stems of values, the columns that hold them and the values as they are stored there.
 Vocabulary = Mapping[tuple[str, ...], Mapping[str, Sequence[Any]]]
 LONGEST_VALUE = 8
 _YEAR = re.compile(r"[12]\d{3}")
+# A word, and a number as it is written: "12.50", "2026-03-01".
+_SAID = re.compile(r"\w+(?:[-.,'’/]\w+)*")
 # What a word loses with its sign: "C++", "A+", "-3".
 _SIGNED = re.compile(r"(?<!\w)\w++[+#]+|(?<!\w)[-+]\d+|(?<!\w)\w-(?!\w)")
 
@@ -71,7 +73,7 @@ def read_rows(parts: Sequence[str], language: Language, shape: TableShape, vocab
     conditions: dict[str, Any] = {}
     left: list[str] = []
     for said in parts:
-        dates, asked = _date_condition(stems(said), every, shape, language.months)
+        dates, asked = _date_condition(stems(said), every, shape, vocabulary, language.months)
         found = _read(asked, every, said, shape, vocabulary)
         if found is None or set(dates) & set(found[0]) or not _signs_are_read(said, found[0]):
             return None
@@ -97,20 +99,27 @@ def read_computation(reading: Reading, filters: Mapping[str, Any], *, alone: boo
 
 def with_absent_value(reading: Reading, question: str, vocabulary: Vocabulary) -> Reading | None:
     """`reading` with a condition that no row meets, where all that is unread stands right behind the name of a column
-    whose values are known: "with the status pending". None where that is not plain, or looks like a known value."""
+    whose values are known: "with the status pending". None where that is not plain, or looks like a known value or a
+    part of one."""
     unread = reading.unread
     if not unread:
         return None
     for column in reading.shape.columns:
         values = _folded_values(column, vocabulary)
-        if not values or column.kind != "string" or not _stand_behind(unread, column, reading.left):
+        is_name = column.kind == "string" and column.name != reading.shape.content_field
+        if not values or not is_name or not _stand_behind(unread, column, reading.left):
             continue
         said = " ".join(as_said(unread, question))
-        if tuple(unread) in vocabulary or nearest(fold(said), values):
+        if nearest(fold(said), values) or any(_holds(name, unread) for name in vocabulary):
             return None
         left = [stem for stem in reading.left if stem not in unread]
         return replace(reading, conditions={**reading.conditions, column.name: said}, left=left)
     return None
+
+
+def _holds(name: tuple[str, ...], unread: Sequence[str]) -> bool:
+    """Whether a value with the stems `name` holds all of `unread`, or is one of its parts."""
+    return bool(name) and (set(unread) <= set(name) or set(name) <= set(unread))
 
 
 def _folded_values(column: Column, vocabulary: Vocabulary) -> list[str]:
@@ -123,9 +132,18 @@ def _stand_behind(unread: Sequence[str], column: Column, left: Sequence[str]) ->
 
 
 def as_said(unread: Sequence[str], question: str) -> list[str]:
-    """The words of `question` with one of the stems, each once."""
+    """What `question` says with the stems, each once: words that stand together in one."""
     wanted = set(unread)
-    said = [found.group() for found in WORD.finditer(question) if not wanted.isdisjoint(stems(found.group()))]
+    said: list[str] = []
+    end = -1
+    for found in _SAID.finditer(question):
+        if wanted.isdisjoint(stems(found.group())):
+            continue
+        if said and not question[end : found.start()].strip():
+            said[-1] += f" {found.group()}"
+        else:
+            said.append(found.group())
+        end = found.end()
     return list(dict.fromkeys(said))
 
 
@@ -186,23 +204,41 @@ def _names_number(asked: set[str], shapes: Sequence[TableShape]) -> bool:
 
 
 def _date_condition(
-    asked: Sequence[str], every: Sequence[str], shape: TableShape, months: Sequence[str]
+    asked: Sequence[str], every: Sequence[str], shape: TableShape, vocabulary: Vocabulary, months: Sequence[str]
 ) -> tuple[dict[str, Any], list[str]]:
-    """The condition that "in March 2026" or "in 2026" puts on a date column, and the stems `asked` without
+    """The condition that "in March 2026", "in 2026" or "in March" puts on a date column, and the stems `asked` without
     these.
 
     Of several date columns it is the one that the words of `every` part name, else the only one that the user declared.
+    A month by itself is that of the only year in which the column has it.
     """
     dated = _meant_dates([column for column in shape.columns if column.kind in ("date", "datetime")], every)
+    named = [at for at, stem in enumerate(asked) if stem in months]
     years = [at for at, stem in enumerate(asked) if _YEAR.fullmatch(stem)]
-    if len(dated) != 1 or len(years) != 1:
+    if len(dated) != 1 or len(years) > 1 or not (years or len(named) == 1):
         return {}, list(asked)
-    at, year = years[0], int(asked[years[0]])
-    if at and asked[at - 1] in months:
-        month = months.index(asked[at - 1]) + 1
-        after = f"{year + month // 12}-{month % 12 + 1:02}-01"
-        return {dated[0]: {"gte": f"{year}-{month:02}-01", "lt": after}}, [*asked[: at - 1], *asked[at + 1 :]]
-    return {dated[0]: {"gte": f"{year}-01-01", "lt": f"{year + 1}-01-01"}}, [*asked[:at], *asked[at + 1 :]]
+    if years and years[0] - 1 not in named:
+        year = int(asked[years[0]])
+        return {dated[0]: {"gte": f"{year}-01-01", "lt": f"{year + 1}-01-01"}}, _without(asked, years)
+    at = years[0] - 1 if years else named[0]
+    month = months.index(asked[at]) + 1
+    found = int(asked[years[0]]) if years else _only_year(dated[0], asked[at], month, vocabulary)
+    if not found:
+        return {}, list(asked)
+    after = f"{found + month // 12}-{month % 12 + 1:02}-01"
+    return {dated[0]: {"gte": f"{found}-{month:02}-01", "lt": after}}, _without(asked, [at, *years])
+
+
+def _without(asked: Sequence[str], places: Sequence[int]) -> list[str]:
+    return [stem for at, stem in enumerate(asked) if at not in places]
+
+
+def _only_year(column: str, said: str, month: int, vocabulary: Vocabulary) -> int:
+    """The only year of whose month `month` a date column holds a day; 0 where there is none or several, where a column
+    holds the name itself, and for one of three letters, which may be another word: "how many may be open?"."""
+    known = {int(name[0]) for name, found in vocabulary.items() if column in found and name[1:2] == (f"{month:02}",)}
+    is_other = (said,) in vocabulary or len(said) <= len("may")
+    return 0 if is_other or len(known) != 1 else known.pop()
 
 
 def _meant_dates(dated: Sequence[Column], asked: Sequence[str]) -> list[str]:
@@ -221,13 +257,13 @@ def _read(
     left: list[str] = []
     position = 0
     names = {column.name: _stems(column) for column in shape.columns}
-    of_names = set(stems(_spaced(shape.name))).union(*names.values())
+    of_names = {word for name in (shape.name, *names) for word in words(_spaced(name))}
     while position < len(asked):
         length = _longest_value(asked, position, vocabulary)
         known = vocabulary.get(tuple(asked[position : position + length]), {}) if length else {}
         found = _said_values(known, said)
         # A word that is a name here stands for no value, though some cell holds it too.
-        if not found or (length == 1 and asked[position] in of_names):
+        if not found or (length == 1 and of_names.issuperset(_words_of(found))):
             left.append(asked[position])
             position += 1
             continue
@@ -238,6 +274,10 @@ def _read(
             _add(conditions, column, value)
         position += length
     return conditions, left
+
+
+def _words_of(found: Mapping[str, Sequence[Any]]) -> set[str]:
+    return {word for values in found.values() for value in values for word in words(str(value))}
 
 
 def _wordless_conditions(said: str, vocabulary: Vocabulary) -> dict[str, Any]:
