@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from groundgraph.answers.intent_template import compile_intent_template
 from groundgraph.answers.strategy_chain import Unusable
 from groundgraph.answers.structured_answer import AnswerTemplates
 from groundgraph.cli.options import placed
@@ -73,7 +74,7 @@ def check_config(path: Path) -> Checked:
     # A missing key or package is a matter of this machine, not of the file.
     without_models = settings.without_models()
     # One by one: a build ends at the first of them that is wrong.
-    for build in (_chains, partial(_sources, with_models=settings, checked=checked), _templates):
+    for build in (_chains, partial(_sources, with_models=settings, checked=checked), _templates, _intent):
         try:
             build(without_models)
         except ConfigurationError as error:
@@ -153,6 +154,11 @@ def _autonomous_without_model(settings: Settings) -> list[str]:
 
 def _templates(settings: Settings) -> AnswerTemplates:
     return AnswerTemplates.compile(settings.synthesis, Prompts.of(settings))
+
+
+def _intent(settings: Settings) -> None:
+    if settings.intent.template:
+        compile_intent_template(settings.intent.template)
 
 
 def _chains(settings: Settings) -> None:
