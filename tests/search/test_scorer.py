@@ -73,7 +73,7 @@ def test_a_text_of_average_length_that_holds_each_word_once_scores_1(question, f
     body = [one for stem in question.stems for one in (stem, *[f"other{place}" for place in range(filling)])]
     known = Question(question.stems, dict.fromkeys(question.stems, 1), max(1, question.texts), float(len(body)))
     alone = Rule(above_weight=1)
-    near = Scorer(known, alone)._proximity(Scorer(known, alone)._positions(body)) / known.weight
+    near = Scorer(known, alone)._proximity(body, frozenset(question.stems)) / known.weight
     assert Scorer(known, alone).score(body, []) - near == pytest.approx(1.0)
 
 

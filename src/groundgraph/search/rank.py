@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from operator import itemgetter
@@ -322,7 +322,7 @@ class Scorer:
         """The passage `key` whose stems are these."""
         in_body, in_above = self._stems.intersection(body), self._stems.intersection(above)
         # What vectors alone found often holds none of the words, which is told sooner than a score of 0 is computed.
-        lexical = self.score(body, above) if in_body or in_above else 0.0
+        lexical = self._score(body, above, in_body, in_above) if in_body or in_above else 0.0
         return Passage(key, lexical, self._share(in_body, in_above), cosine, payload)
 
     def best_texts(self, rows: Iterable[tuple[Any, str, str]]) -> dict[Any, Passage]:
@@ -358,30 +358,38 @@ class Scorer:
     def score(self, body: Sequence[str], above: Sequence[str]) -> float:
         """BM25 over body and what stands above it, plus the bonus for words that stand together, by the weight of the
         question; 0 or more."""
-        positions = self._positions(body)
-        in_above = Counter(stem for stem in above if stem in self._weights)
+        return self._score(body, above, self._stems.intersection(body), self._stems.intersection(above))
+
+    def _score(
+        self, body: Sequence[str], above: Sequence[str], in_body: frozenset[str], in_above: frozenset[str]
+    ) -> float:
+        # A search looks through a hundred texts of a hundred stems: what goes through a text runs in C.
         length = len(body) + len(above)
-        score = self._proximity(positions)
+        score = self._proximity(body, in_body) if len(in_body) > 1 else 0.0
         for stem, weight in self._weights.items():
-            frequency = len(positions.get(stem, ())) + self._rule.above_weight * in_above.get(stem, 0)
+            frequency = body.count(stem) if stem in in_body else 0
+            if stem in in_above:
+                frequency += self._rule.above_weight * above.count(stem)
             if frequency:
                 score += weight * bm25(frequency, length, self._average_length, k1=K1)
         return score / self._whole
 
-    def _positions(self, body: Sequence[str]) -> dict[str, list[int]]:
-        positions: dict[str, list[int]] = {}
-        for position, stem in enumerate(body):
-            if stem in self._weights:
-                positions.setdefault(stem, []).append(position)
-        return positions
-
-    def _proximity(self, positions: Mapping[str, list[int]]) -> float:
+    def _proximity(self, body: Sequence[str], held: frozenset[str]) -> float:
         bonus = 0.0
         for left, right in self._pairs:
-            if left in positions and right in positions:
-                ordered, near = _together(positions[left], positions[right])
+            if left in held and right in held:
+                ordered, near = _together(_places(body, left), _places(body, right))
                 bonus += (ordered + near) * min(self._weights[left], self._weights[right])
         return PROXIMITY_WEIGHT * bonus
+
+
+def _places(body: Sequence[str], stem: str) -> list[int]:
+    """Where `stem` stands in `body`."""
+    places: list[int] = []
+    with suppress(ValueError):
+        while True:
+            places.append(body.index(stem, places[-1] + 1 if places else 0))
+    return places
 
 
 def _together(left: Sequence[int], right: Sequence[int]) -> tuple[bool, bool]:
