@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.answers.check_entailment import check_entailment
+from groundgraph.answers.check_support import check_names
 from groundgraph.answers.citations import CheckedAnswer, claims_of
 from groundgraph.answers.gated_model import AnswerGate
 from groundgraph.core.evidence import SourceResult
@@ -141,6 +142,14 @@ def test_a_capital_makes_no_name_where_all_nouns_have_one():
     }
     assert kinds["Firma"] == []
     assert [detail.split()[0] for detail in kinds["NATO"]] == ["NATO"]
+
+
+def test_the_nouns_of_a_short_sentence_are_none_where_the_question_tells_its_language():
+    text = "Dazu steht in den Quellen nichts [1]."
+    for question, flagged in (("Wie lange ist ein Token gültig?", False), ("How long does a token live?", True)):
+        answer = CheckedAnswer(text, question, {1: EVIDENCE[0]})
+        kinds = [flag["kind"] for flag in check_names(answer)]
+        assert ("name_unsupported" in kinds) is flagged
 
 
 @pytest.mark.covers("A22")

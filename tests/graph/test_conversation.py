@@ -37,6 +37,10 @@ build = partial(turns.build, base={}, memory=True)
         ("Thanks for the quick reply!", "You are welcome."),
         ("Are you a robot?", "I answer questions from what I can search: docs."),
         ("Danke, das ist sehr nett", "Gern geschehen."),
+        # No word of these is a stop word, by which a language is told.
+        ("Danke schön", "Gern geschehen."),
+        ("Hallo!", "Guten Tag!"),
+        ("merci beaucoup", "Je vous en prie."),
         ("Wer bist du?", "Ich beantworte Fragen aus dem"),
         ("¿Cómo está usted?", "¡Hola!"),
     ],

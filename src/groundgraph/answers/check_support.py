@@ -38,7 +38,9 @@ def check_names(answer: CheckedAnswer) -> list[Flag]:
     Names are words with a capital within a sentence, several in a row as one, and acronyms. They are compared by stem,
     so that a Russian name is found in another case; an acronym also counts as found where its words stand.
     """
-    language = detect_language(answer.written)
+    # A short sentence may hold no word that tells its language.
+    spoken = map(detect_language, (answer.question, answer.written))
+    language = next((one for one in spoken if language_data(one, "nouns_have_capitals")), "en")
     named = [(claim, name) for claim in answer.claims for name in dict.fromkeys(names_in(claim.text, language))]
     if not named:
         return []

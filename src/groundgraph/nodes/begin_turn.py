@@ -27,9 +27,8 @@ from groundgraph.prompts import Prompts, fence_of
 from groundgraph.settings.context import Context, chosen_fields, refuse_without_effect
 from groundgraph.settings.services import LimitSettings
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import small_talk
+from groundgraph.text.follow_up import language_of, small_talk
 from groundgraph.text.templates import compile_template, render, unknown_variables
-from groundgraph.text.words import detect_language
 
 if TYPE_CHECKING:
     from groundgraph.nodes.path_choice import PathChoice
@@ -380,7 +379,7 @@ def _turn(message: HumanMessage | None, position: int, options: dict[str, Any], 
         "fence": fence_of(turn_id),
         "question": question,
         "message_id": message_id,
-        "language": options.get("language") or detect_language(question),
+        "language": options.get("language") or language_of(question),
         "options": options,
         "started_at": round(time.time(), 3),
     }

@@ -12,6 +12,7 @@ from typing import Any
 from groundgraph.text.words import (
     LANGUAGES,
     WORD,
+    detect_language,
     idf,
     language_data,
     query_stems,
@@ -27,6 +28,7 @@ from groundgraph.text.words import (
 # Messages that need no retrieval: greetings, farewells, thanks, acknowledgements, and what the bot itself is.
 
 MAX_WORDS = 10
+MAX_TALK_CHARS = 120
 # So many words with a capital letter may end a greeting as a name: "Hi Anna", "Good morning, Anna Schmidt".
 NAME_WORDS = 2
 ACKNOWLEDGEMENT = "acknowledgement"
@@ -50,6 +52,15 @@ def small_talk(message: str, languages: Sequence[str]) -> str | None:
         return None
     names = _names(message)
     return next((kind for language in languages if (kind := _kind(spoken, language, names))), None)
+
+
+def language_of(message: str) -> str:
+    """The language of a message: of one that is small talk as a whole one that has its phrases, which may hold no stop
+    word, such as "Danke schön"; see `detect_language`."""
+    detected = detect_language(message)
+    if len(message) > MAX_TALK_CHARS or small_talk(message, [detected]):
+        return detected
+    return next((language for language in LANGUAGES if small_talk(message, [language])), detected)
 
 
 def _is_emoji(message: str) -> bool:
