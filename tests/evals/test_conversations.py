@@ -10,9 +10,8 @@ import pytest
 
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.evals.conversations import Expected, load_conversations
-from groundgraph.evals.outcomes import outcome_evaluation
 from groundgraph.evals.report import compare
-from groundgraph.evals.run_conversations import Heard
+from groundgraph.evals.run_conversations import Heard, outcome_evaluation
 
 TURN: dict[str, Any] = {"ask": "When?", "outcome": "answered"}
 

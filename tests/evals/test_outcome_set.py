@@ -10,9 +10,13 @@ from outcome_sources import SET, make_sources, packages, written
 
 from groundgraph import load_settings
 from groundgraph.evals.conversations import load_conversations
-from groundgraph.evals.outcomes import outcome_evaluation, wrong_lines
 from groundgraph.evals.report import evaluation_lines
-from groundgraph.evals.run_conversations import conversation_settings, run_conversations
+from groundgraph.evals.run_conversations import (
+    conversation_settings,
+    outcome_evaluation,
+    run_conversations,
+    wrong_lines,
+)
 
 CONVERSATIONS = load_conversations(SET / "conversations.jsonl")
 KINDS = ["plain", "chatter", "unrelated_after", "follow_up", "parts", "small_talk", "computing", "absent"]

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,27 +10,16 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState
 from langgraph.store.memory import InMemoryStore
 from parents import ANSWER, in_a_row
+from run_apart import told_by
 from turns import QUESTION, ask, asked_by, asking, build, thread
 
 from groundgraph import retrieval_graph
 
-SUPPORT = Path(__file__).parent.parent / "support"
-
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What became of a parent that was killed after each of its checkpoints and resumed in another process."""
-    run = subprocess.run(
-        [sys.executable, "embedded_killed.py", str(tmp_path_factory.mktemp("killed"))],
-        cwd=SUPPORT,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    found: dict[str, Any] = json.loads(run.stdout)
-    return found
+    return told_by("embedded_killed.py", tmp_path_factory.mktemp("killed"))
 
 
 @pytest.mark.covers("fault 41", "U4")

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
-from pathlib import Path
 
 import psycopg
 import pytest
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from postgres_fixture import postgres  # noqa: F401 - a fixture
 from pydantic import ValidationError
+from run_apart import told_by
 from turns import asking, docs, thread
 
 from groundgraph import load_provenance, load_settings, open_graph
@@ -30,7 +27,6 @@ from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.settings.services import CheckpointerSettings
 from groundgraph.storage import postgres_storage
 
-SUPPORT = Path(__file__).parent.parent / "support"
 STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
 
 
@@ -259,16 +255,7 @@ POINTS = ["begin_turn", "retrieve_source", "answer_conversational", "inside_mode
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory, postgres):  # noqa: F811
     postgres.database("killed")
-    run = subprocess.run(
-        [sys.executable, "killed_turn.py", str(tmp_path_factory.mktemp("killed")), postgres.url("killed"), *POINTS],
-        cwd=SUPPORT,
-        capture_output=True,
-        text=True,
-        timeout=230,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
+    return told_by("killed_turn.py", tmp_path_factory.mktemp("killed"), postgres.url("killed"), *POINTS)
 
 
 @pytest.mark.covers("fault 41")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,30 +10,20 @@ import turns
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
+from run_apart import told_by
 from turns import QUOTING, ask, asking, docs, thread
 
 from groundgraph import resume_turn, turn_graph
 from groundgraph.core.errors import EvidenceMissing, NothingToResume
 
-SUPPORT = Path(__file__).parent.parent / "support"
 BOUNDARIES = ["input", "start", "begin_turn", "resolve_intent", "retrieve_source", "process_results",
               "answer_conversational", "check_citations", "record_turn"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What became of a turn that was killed at each boundary and resumed in another process."""
-    run = subprocess.run(
-        [sys.executable, "killed_turn.py", str(tmp_path_factory.mktemp("killed"))],
-        cwd=SUPPORT,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    found: dict[str, Any] = json.loads(run.stdout)
-    return found
+    return told_by("killed_turn.py", tmp_path_factory.mktemp("killed"))
 
 
 @pytest.mark.covers("fault 41")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 from interruptible import interruptible
+from run_apart import told_by
 
 SUPPORT = Path(__file__).parent.parent / "support"
 ANSWER = "OAuth has four grant types [1]."
@@ -39,18 +39,8 @@ def ended_by(number: signal.Signals, folder: Path, durability: str) -> int:
             process.kill()
 
 
-def recovered(folder: Path) -> dict[str, Any]:
-    run = subprocess.run(
-        [sys.executable, "shutdown_load.py", "recover", str(folder)],
-        cwd=SUPPORT,
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    found: dict[str, Any] = json.loads(run.stdout)
-    return found
+def recovered(folder: Path) -> Any:
+    return told_by("shutdown_load.py", "recover", folder)
 
 
 @pytest.mark.covers("fault 80")

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from served import PUMPS, filled, serving
 
+from groundgraph.cli.serve import LOOPBACK
 from groundgraph.serve.app import Served
-from groundgraph.serve.gate import LOOPBACK, Rate
+from groundgraph.serve.gate import Rate
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from groundgraph.answers.citations import reference
 from groundgraph.answers.gated_model import ABSTENTION
 from groundgraph.answers.label_gate import LabelGate
-from groundgraph.answers.structured_answer import AnswerTemplates, template_variables
+from groundgraph.answers.structured_answer import AnswerTemplates, structured_draft, template_variables
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.turn_values import Citation, ClusterValue, Divider, Flag, ModelCall, Needs, Turn
+from groundgraph.core.turn_values import Citation, ClusterValue, Divider, Draft, Flag, ModelCall, Needs, Turn
 from groundgraph.models.replies import prompt_messages
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Options
@@ -85,6 +85,18 @@ class Assignment:
             divider=self.divider,
             whole=templates.has_own,
             insufficient=self.insufficient,
+        )
+
+    def structured(self, templates: AnswerTemplates, *, listed: bool = False) -> Draft:
+        """The structured answer; with `listed`, what was found besides its quotes stands below it."""
+        return structured_draft(
+            templates,
+            self.variables(templates),
+            self.turn["language"],
+            opening=self.opening,
+            doubt=self.doubt,
+            needs=self.needs,
+            listed=listed,
         )
 
 

@@ -9,13 +9,12 @@ from typing import Any
 from jinja2 import Template
 
 from groundgraph.answers.citations import reference
-from groundgraph.answers.evidence_blocks import Shape
+from groundgraph.answers.evidence_blocks import Shape, ends_in_lines, in_markdown
 from groundgraph.answers.label_gate import LabelGate, escape_labels
 from groundgraph.answers.provenance import reworded
 from groundgraph.answers.quotes import Quote, closest_quotes, found_quote, select_for_parts, select_quotes, with_names
 from groundgraph.answers.rows_alike import Alike, asked_rows, with_rows_alike
 from groundgraph.answers.sentence_index import question_weights, running_lines, snippet
-from groundgraph.answers.show_block import ends_in_lines, shown
 from groundgraph.core.characters import without_hidden
 from groundgraph.core.errors import Problem, TemplateInvalid
 from groundgraph.core.evidence import SourceResult
@@ -105,7 +104,7 @@ def _answering(asked: str, evidence: Sequence[SourceResult], behind: str) -> lis
 
 
 def _quote_row(quote: Quote, result: SourceResult, referred: str) -> dict[str, Any]:
-    text = escape_labels(shown(Shape.of(result), quote.start, quote.end))
+    text = escape_labels(in_markdown(Shape.of(result), quote.start, quote.end))
     return {
         "label": quote.label,
         "text": text,

@@ -231,13 +231,6 @@ def _abstained(task: Assignment, written: Written, templates: AnswerTemplates, n
 
 
 def _instead(task: Assignment, templates: AnswerTemplates, *notes: str) -> Draft:
-    draft = structured_draft(
-        templates,
-        task.variables(templates),
-        task.turn["language"],
-        opening=task.opening,
-        doubt=task.doubt,
-        needs=task.needs,
-    )
+    draft = task.structured(templates)
     draft["notes"] = [*notes, *draft["notes"]]
     return draft

@@ -187,8 +187,7 @@ def _of_dataset(
 def _outcomes(settings: Settings, folder: Path, queries: str | None, *, with_models: bool, quiet: bool) -> Evaluation:
     """What the messages of conversations get from the configured sources."""
     from groundgraph.evals.conversations import load_conversations
-    from groundgraph.evals.outcomes import outcome_evaluation
-    from groundgraph.evals.run_conversations import conversation_settings, run_conversations
+    from groundgraph.evals.run_conversations import conversation_settings, outcome_evaluation, run_conversations
 
     conversations = load_conversations(folder / (queries or "conversations.jsonl"))
     asked = conversation_settings(settings, with_models=with_models)
@@ -301,8 +300,8 @@ def _say_all(
     *,
     wrong: bool,
 ) -> None:
-    from groundgraph.evals.outcomes import wrong_lines
     from groundgraph.evals.report import comparison_lines, evaluation_lines
+    from groundgraph.evals.run_conversations import wrong_lines
 
     lines = [*(wrong_lines(evaluation) if wrong else ()), *evaluation_lines(evaluation)]
     if comparison and other:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from groundgraph.settings.settings import Settings
 
 TOKEN = "GROUNDGRAPH_TOKEN"
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 # So long, in seconds, answers that are being written may take when the server ends.
 _GRACE = 20
 
@@ -83,7 +83,7 @@ def serve(
     settings = find_settings(config)
     if uploads is None and settings.server.page_uploads:
         uploads = settings.at(settings.server.page_uploads)
-    hosts = () if known.sign_in else _LOOPBACK
+    hosts = () if known.sign_in else LOOPBACK
     # Before the documents are taken in, which may take long.
     with _bound(host, port) as bound:
         if path is not None:
@@ -98,7 +98,7 @@ def _refuse_strangers(host: str, known: KnowsUsers) -> None:
     Raises:
         ConfigurationError: others reach `host`, and nobody has to sign in.
     """
-    if host not in _LOOPBACK and not known.sign_in:
+    if host not in LOOPBACK and not known.sign_in:
         told = f"'{host}' can be reached by others, and nobody has to sign in: set {TOKEN}, or name --users or --auth"
         raise ConfigurationError([Problem("--host", told)])
 

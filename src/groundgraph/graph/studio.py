@@ -11,10 +11,12 @@ from langchain_core.runnables.graph import Graph
 from groundgraph.settings.settings import Settings
 
 _HOMES = ("groundgraph.nodes", "groundgraph.nodes.ingest")
+# The one file that holds several steps.
+_STYLES = "groundgraph.nodes.answer_styles"
 
 
 def with_descriptions(graph: Graph) -> Graph:
-    """`graph` with a description in the metadata of each of its steps: the first line of the step's own file."""
+    """`graph` with a description in the metadata of each of its steps: see `description_of`."""
     for name, node in graph.nodes.items():
         if told := description_of(name):
             graph.nodes[name] = node._replace(metadata={**(node.metadata or {}), "description": told})
@@ -22,9 +24,12 @@ def with_descriptions(graph: Graph) -> Graph:
 
 
 def description_of(step: str) -> str:
-    """What the step called `step` does, in a sentence; empty for what is no step of ours."""
-    modules = (sys.modules.get(f"{home}.{step}") for home in _HOMES)
-    text = next((module.__doc__ for module in modules if module is not None and module.__doc__), "")
+    """What the step called `step` does, in a sentence; empty for what is no step of ours.
+
+    It is the first line of the step's own file, or of its function where that is one of an answer's styles.
+    """
+    places = [*(sys.modules.get(f"{home}.{step}") for home in _HOMES), getattr(sys.modules.get(_STYLES), step, None)]
+    text = next((place.__doc__ for place in places if place is not None and place.__doc__), "")
     return text.strip().partition("\n\n")[0].replace("\n", " ")
 
 

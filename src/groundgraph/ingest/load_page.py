@@ -170,16 +170,6 @@ class PageLoader:
             raise PageNotLoaded("content", str(error), url=name, hop=page.url) from error
 
 
-async def load_page(url: str, settings: WebSettings) -> Document:
-    """The page at `url`; for several pages keep one `PageLoader` open.
-
-    Raises:
-        PageNotLoaded: as for `PageLoader.load`.
-    """
-    async with PageLoader(settings) as pages:
-        return await pages.load(url)
-
-
 def _read(name: str, page: FetchedPage, read: Read) -> Document:
     header = Message()
     header["Content-Type"] = page.content_type

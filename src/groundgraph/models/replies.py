@@ -268,11 +268,6 @@ def forms_of(model: BaseChatModel) -> list[str]:
     return [*first, *(["json_mode"] if "json_mode" in methods else []), TEXT]
 
 
-def form_of(model: BaseChatModel) -> str:
-    """The form that `model` is asked in now: the first that it has not refused."""
-    return forms_of(model)[_refused.get(id(model), 0)]
-
-
 async def ask_for_object(
     model: BaseChatModel,
     messages: Sequence[BaseMessage],

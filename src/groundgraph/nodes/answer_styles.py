@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from groundgraph.answers.answer_prompt import Assignment, recent_conversation
 from groundgraph.answers.provenance import asked_style, retrieval_calls
-from groundgraph.answers.structured_answer import AnswerTemplates, structured_draft
+from groundgraph.answers.structured_answer import AnswerTemplates
 from groundgraph.core.errors import TemplateInvalid
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
@@ -121,15 +121,7 @@ def answer_structured(
     """The structured style: the evidence itself, by template, without a model."""
 
     async def write(task: Assignment) -> Draft:
-        draft = structured_draft(
-            templates,
-            task.variables(templates),
-            task.turn["language"],
-            opening=task.opening,
-            doubt=task.doubt,
-            needs=task.needs,
-            listed=settings.synthesis.listing or task.asked_for_style,
-        )
+        draft = task.structured(templates, listed=settings.synthesis.listing or task.asked_for_style)
         return {**draft, "outcome": "insufficient"} if task.insufficient else draft
 
     return answering("structured", write, settings, evidence)

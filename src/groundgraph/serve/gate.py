@@ -18,7 +18,6 @@ from groundgraph.serve.refusals import message_of, refused
 from groundgraph.serve.uploads import MOST_BYTES
 from groundgraph.serve.users import KnowsUsers, with_cookie
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 # Pages, and what shows nothing of anybody.
 _OPEN = ("/", "/sign-in", "/api/page", "/health", "/ready")
 _STATIC = "/static/"

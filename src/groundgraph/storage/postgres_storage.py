@@ -8,11 +8,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.store.base import Op, Result
@@ -21,17 +20,17 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 from typing_extensions import override
 
-from groundgraph.core.errors import GroundGraphError, StorageUnavailable, ThreadBusy
+from groundgraph.core.errors import GroundGraphError, StorageUnavailable
 from groundgraph.core.evidence_store import readable_value
 from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
 from groundgraph.storage.damaged_rows import KeptRow, TellsDamage
 from groundgraph.storage.storage_errors import server_error
+from groundgraph.storage.thread_locks import claimed
 
 # One turn at a time on one thread, whichever process runs it, by PostgreSQL's advisory locks.
 
 # Keeps our locks apart from those of other programs on the same database.
 _SEED = 0x67726F756E64
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.25
 _LOCK = "SELECT pg_try_advisory_lock(hashtextextended(%s, %s))"
 _UNLOCK = "SELECT pg_advisory_unlock(hashtextextended(%s, %s))"
 # None of these waits for another session, so a server that takes longer does not answer.
@@ -64,16 +63,7 @@ class ThreadClaims:
             ThreadBusy: another process held it for all of `wait` seconds.
             psycopg.OperationalError: the server does not answer.
         """
-        until = time.monotonic() + wait
-        pause = _FIRST_PAUSE
-        while not await self._claimed(name):
-            if time.monotonic() >= until:
-                raise ThreadBusy(
-                    f"The thread '{name}' was busy with a turn of another process for {wait:g} seconds. "
-                    "Nothing of this turn was written; ask again, or use another thread."
-                )
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+        await claimed(name, wait, lambda: self._claimed(name))
         try:
             yield
         finally:
@@ -90,11 +80,11 @@ class ThreadClaims:
         if self._connection is not None:
             await self._connection.close()
 
-    async def _claimed(self, name: str) -> bool:
-        """Whether the server gave the claim; one that it gives when nobody waits any more is given back."""
+    async def _claimed(self, name: str) -> Literal[True] | None:
+        """True where the server gives the claim; one that it gives when nobody waits any more is given back."""
         asked = self._started(_LOCK, name)
         try:
-            return await asyncio.shield(asked)
+            return True if await asyncio.shield(asked) else None
         except asyncio.CancelledError:
             asked.add_done_callback(lambda done: self._give_back(done, name))
             raise

@@ -24,11 +24,12 @@ from langgraph.store.base import Op, Result
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 from typing_extensions import override
 
-from groundgraph.core.errors import GroundGraphError, StorageLocked, ThreadBusy
+from groundgraph.core.errors import GroundGraphError, StorageLocked
 from groundgraph.core.evidence_store import readable_value
 from groundgraph.storage.damaged_rows import KeptRow, TellsDamage
 from groundgraph.storage.kept_messages import KeptConversation, KeptConversations, keeping_messages
 from groundgraph.storage.storage_errors import sqlite_error
+from groundgraph.storage.thread_locks import claimed
 
 # LangGraph's SQLite store, whose errors name the file, and from which a damaged row takes nothing but itself.
 
@@ -69,8 +70,6 @@ class SqliteStore(AsyncSqliteStore):
 
 # One turn at a time on one thread of a SQLite file, whichever process runs it, by a lock file beside it.
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.25
-
 
 class ThreadFiles:
     """Claims threads of one SQLite file for the turns of this process.
@@ -100,15 +99,11 @@ class ThreadFiles:
             yield
             return
         path = f"{self._path}.turn-{_mark(name)}"
-        until, pause = time.monotonic() + wait, _FIRST_PAUSE
-        while (lock := _locked(path)) is None:
-            if time.monotonic() >= until:
-                raise ThreadBusy(
-                    f"The thread '{name}' was busy with a turn of another process for {wait:g} seconds. "
-                    "Nothing of this turn was written; ask again, or use another thread."
-                )
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+
+        async def claim() -> int | Literal[False] | None:
+            return _locked(path)
+
+        lock = await claimed(name, wait, claim)
         with _given_back(path, lock):
             yield
 

@@ -1,4 +1,4 @@
-"""One turn at a time on one thread, whichever event loop it runs on."""
+"""One turn at a time on one thread, whichever event loop or process it runs on."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -20,6 +20,30 @@ from groundgraph.core.errors import ThreadBusy, ThreadConflict
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+
+# Waiting for a thread that another process may hold.
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.25
+T = TypeVar("T")
+
+
+async def claimed(name: str, wait: float, claim: Callable[[], Awaitable[T | None]]) -> T:
+    """What `claim` gives of the thread `name`, asked again as long as that is None.
+
+    Raises:
+        ThreadBusy: it is None for all of `wait` seconds.
+    """
+    until, pause = time.monotonic() + wait, _FIRST_PAUSE
+    while (given := await claim()) is None:
+        if time.monotonic() >= until:
+            raise ThreadBusy(
+                f"The thread '{name}' was busy with a turn of another process for {wait:g} seconds. "
+                "Nothing of this turn was written; ask again, or use another thread."
+            )
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+    return given
 
 
 # Telling whether another process wrote to a thread during a turn.

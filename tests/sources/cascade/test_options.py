@@ -18,7 +18,7 @@ from groundgraph.settings.load_settings import load_settings
 from groundgraph.settings.search import RetrieverSettings
 from groundgraph.sources.cascade import CascadeSource
 from groundgraph.sources.cascade.read_file import FILE_KEYS, SECTION_KEYS, read_file
-from groundgraph.sources.cascade.source import OPTIONS, cascade_from_options
+from groundgraph.sources.cascade.source import cascade_from_options
 from groundgraph.sources.contract import SourceOptions, source_types
 from groundgraph.testing import NgramEmbeddings
 
@@ -128,4 +128,5 @@ def test_the_examples_of_the_documentation_work(tmp_path):
 
 def test_the_documentation_names_every_option():
     page = PAGE.read_text("utf-8")
-    assert [option for option in OPTIONS if f"`{option}`" not in page] == []
+    options = ["path", "vectors", "description", *RetrieverSettings.model_fields]
+    assert [option for option in options if f"`{option}`" not in page] == []

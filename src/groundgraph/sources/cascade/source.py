@@ -310,7 +310,6 @@ def _milliseconds(started: float) -> float:
 # The source type `cascade` of a configuration.
 
 OF_THE_SEARCH = tuple(RetrieverSettings.model_fields)
-OPTIONS = ("path", "vectors", "description", *OF_THE_SEARCH)
 
 
 def cascade_from_options(entry: SourceOptions) -> CascadeSource:
