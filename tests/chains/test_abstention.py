@@ -27,6 +27,10 @@ def through(text: str, *cuts: int) -> tuple[str, AbstentionGate]:
         ("NO_ANSWER", "", ""),
         (f"Pumps leak [1].\n{ABSTENTION} why\nMore.", "Pumps leak [1].\nMore.", "why"),
         (f"{ABSTENTION} see [here](https://evil.example/x)", "", r"see [here]\(https[://]evil[.]example/x)"),
+        ("No_answer: the price", "", "the price"),
+        ("**No answer**: the price", "", "the price"),
+        ("no-answer : the price", "", "the price"),
+        ("No answer is given here [1].", "No answer is given here [1].", None),
         ("NO_ANSWERS were given.", "NO_ANSWERS were given.", None),
         ("Write NO_ANSWER: then.", "Write NO_ANSWER: then.", None),
         ("**NO**\n\n- N\nNo answer.", "**NO**\n\n- N\nNo answer.", None),
@@ -39,7 +43,8 @@ def test_the_line_goes_and_everything_else_stays(text, passed, missing):
 
 
 PIECES = st.lists(
-    st.sampled_from([ABSTENTION, "NO_", "ANSWER", "N", "\n", " ", "**", "> ", "word", ":", "[1]"]), max_size=30
+    st.sampled_from([ABSTENTION, "NO_", "ANSWER", "No ", "answer", "N", "\n", " ", "**", "> ", "word", ":", "[1]"]),
+    max_size=30,
 )
 
 

@@ -37,9 +37,17 @@ ABSTENTION = "NO_ANSWER:"
 MISSING_CHARS = 300
 # Models write a line as a heading, a quotation, bold or code.
 _DECORATED = r"[ \t*_#>`\"'\[-]{0,80}+"
+_QUOTED = r"[*_`\"'\]]{0,4}"
 _WORD = ABSTENTION.rstrip(":")
-_LINE = re.compile(rf"{_DECORATED}{_WORD}\b[*_`\"'\]]{{0,4}}[ \t]?:?[*_`\"'\]]{{0,4}}")
-_BEGUN = re.compile(_DECORATED + "".join(f"(?:{letter}" for letter in _WORD) + ")?" * len(_WORD))
+# Also in other letters, and in two words, which only a colon tells from the beginning of a sentence.
+_SPACED = _WORD.replace("_", "[ -]")
+_LINE = re.compile(
+    rf"{_DECORATED}(?:{_WORD}\b{_QUOTED}[ \t]?:?{_QUOTED}|{_SPACED}{_QUOTED}[ \t]?:{_QUOTED})", re.IGNORECASE
+)
+_PARTS = [*_WORD.replace("_", "\0"), rf"{_QUOTED}[ \t]?"]
+_BEGUN = re.compile(
+    _DECORATED + "".join(f"(?:{part}" for part in _PARTS).replace("\0", "[_ -]") + ")?" * len(_PARTS), re.IGNORECASE
+)
 
 
 @dataclass
