@@ -18,6 +18,7 @@ from pydantic import AnyUrl
 from served import PUMPS, filled, serving
 from two_users import DOCUMENTS, SETTINGS, users_file
 
+from groundgraph import __version__
 from groundgraph.serve.app import Served
 from groundgraph.serve.users import Users
 
@@ -41,7 +42,8 @@ async def over_stdio(folder: Path) -> AsyncIterator[ClientSession]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GROUNDGRAPH_")}
     command = StdioServerParameters(command=sys.executable, args=["-m", "groundgraph", "mcp"], env=clean, cwd=folder)
     async with stdio_client(command) as streams, ClientSession(*streams) as session:
-        await session.initialize()
+        told = await session.initialize()
+        assert (told.serverInfo.name, told.serverInfo.version) == ("groundgraph", __version__)
         yield session
 
 

@@ -73,12 +73,15 @@ def scope_values(
         for field, origin in fields.items():
             value = _value_of(origin, scope, user)
             if value is None or value in ("", []):
-                raise ScopeMissing(
-                    f"The source '{source}' may only be searched with a value for '{origin}'; this run brings none. "
-                    f"Pass it in the context (scope: {{{origin.partition('.')[2]}: …}}) or sign in."
-                )
+                raise ScopeMissing(_missing(source, origin))
             found.setdefault(source, {})[field] = value
     return found
+
+
+def _missing(source: str, origin: str) -> str:
+    kind, _, name = origin.partition(".")
+    told = f"pass it in the context (scope: {{{name}: …}})" if kind == "context" else f"sign in as one who has '{name}'"
+    return f"The source '{source}' may only be searched with a value for '{origin}'; this run brings none: {told}."
 
 
 def _value_of(origin: str, scope: Mapping[str, Any], user: Mapping[str, Any] | None) -> Any:

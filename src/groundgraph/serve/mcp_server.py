@@ -15,6 +15,7 @@ from mcp.types import Resource
 from pydantic import AnyUrl, BaseModel, Field
 from typing_extensions import override
 
+from groundgraph import __version__
 from groundgraph.core.errors import GroundGraphError
 from groundgraph.graph.retrieval import retrieve_context
 from groundgraph.serve.conversations import Asked, NotFound, User, told_of
@@ -107,6 +108,8 @@ class GroundedServer(FastMCP[Any]):
             transport_security=anywhere,
             log_level="WARNING",
         )
+        # FastMCP takes none, and would tell its own.
+        self._mcp_server.version = __version__
         self._conversations = conversations
         self._graph = conversations.graph
         self._passages = Passages(self._graph.resources.settings)
