@@ -29,6 +29,7 @@ def through(text: str, *cuts: int) -> tuple[str, AbstentionGate]:
         (f"{ABSTENTION} see [here](https://evil.example/x)", "", r"see [here]\(https[://]evil[.]example/x)"),
         ("No_answer: the price", "", "the price"),
         ("**No answer**: the price", "", "the price"),
+        (r"NO\_ANSWER: the price", "", "the price"),
         ("no-answer : the price", "", "the price"),
         ("No answer is given here [1].", "No answer is given here [1].", None),
         ("NO_ANSWERS were given.", "NO_ANSWERS were given.", None),
@@ -43,7 +44,9 @@ def test_the_line_goes_and_everything_else_stays(text, passed, missing):
 
 
 PIECES = st.lists(
-    st.sampled_from([ABSTENTION, "NO_", "ANSWER", "No ", "answer", "N", "\n", " ", "**", "> ", "word", ":", "[1]"]),
+    st.sampled_from(
+        [ABSTENTION, "NO_", "ANSWER", "NO\\", "_", "No ", "answer", "N", "\n", " ", "**", "> ", "word", ":", "[1]"]
+    ),
     max_size=30,
 )
 

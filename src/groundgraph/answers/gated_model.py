@@ -40,13 +40,14 @@ _DECORATED = r"[ \t*_#>`\"'\[-]{0,80}+"
 _QUOTED = r"[*_`\"'\]]{0,4}"
 _WORD = ABSTENTION.rstrip(":")
 # Also in other letters, and in two words, which only a colon tells from the beginning of a sentence.
-_SPACED = _WORD.replace("_", "[ -]")
+_JOINED, _SPACED = _WORD.replace("_", r"\\?_"), _WORD.replace("_", "[ -]")
 _LINE = re.compile(
-    rf"{_DECORATED}(?:{_WORD}\b{_QUOTED}[ \t]?:?{_QUOTED}|{_SPACED}{_QUOTED}[ \t]?:{_QUOTED})", re.IGNORECASE
+    rf"{_DECORATED}(?:{_JOINED}\b{_QUOTED}[ \t]?:?{_QUOTED}|{_SPACED}{_QUOTED}[ \t]?:{_QUOTED})", re.IGNORECASE
 )
 _PARTS = [*_WORD.replace("_", "\0"), rf"{_QUOTED}[ \t]?"]
 _BEGUN = re.compile(
-    _DECORATED + "".join(f"(?:{part}" for part in _PARTS).replace("\0", "[_ -]") + ")?" * len(_PARTS), re.IGNORECASE
+    _DECORATED + "".join(f"(?:{part}" for part in _PARTS).replace("\0", r"(?:\\?_|[ -]|\\)") + ")?" * len(_PARTS),
+    re.IGNORECASE,
 )
 
 
