@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.text.follow_up import is_follow_up, own_words
+from groundgraph.text.follow_up import is_follow_up, own_words, question_behind
 
 
 @pytest.mark.covers("I5", "I11", "A1")
@@ -49,3 +49,15 @@ def test_a_message_with_a_subject_of_its_own_stands_alone_however_short(message:
 def test_what_only_says_how_a_message_asks_is_no_subject() -> None:
     assert own_words("Could you give me another example of that?") == []
     assert own_words("How often is pump 17 serviced?") == ["pump", "17", "servic"]
+
+
+@pytest.mark.covers("A1")
+def test_only_a_message_of_few_words_is_about_what_was_asked_before() -> None:
+    before = "Which pump is in hall 3?"
+
+    def behind(message: str) -> str:
+        return question_behind(message, {"mode": "message", "text_queries": [f"{before} {message}"]})
+
+    assert behind("And its filter?") == before
+    assert behind("What did Luther tell monks about their vows?") == ""
+    assert question_behind("What is OAuth?", {"mode": "message", "text_queries": ["What is OAuth?"]}) == ""

@@ -58,6 +58,29 @@ async def test_a_question_for_a_computation_is_answered_by_what_a_model_proposes
     assert _evidence(output) == ["sum of amount in orders where status = open: 30.0 (over 2 rows)"]
 
 
+@pytest.mark.parametrize(
+    ("question", "first", "second", "kept"),
+    [
+        (
+            "opened before 2 March 2026",
+            {"opened": {"gte": "2026-03-02"}},
+            {"opened": {"lt": "2026-03-02"}},
+            "opened < ",
+        ),
+        ("with an amount over 15", {"amount": {"lt": 15}}, {"amount": {"gt": 15}}, "amount > 15"),
+    ],
+)
+async def test_a_condition_keeps_the_side_of_its_value_that_the_words_ask_for(tmp_path, question, first, second, kept):
+    asked = f"What is the total amount of orders {question}?"
+    output = await _asked(tmp_path, asked, {**SUM, "filters": first}, {**SUM, "filters": second})
+    assert (output["outcome"], output["asked"]) == ("answered", 2)
+    assert kept in _evidence(output)[0]
+    # What rules something out may turn the side round.
+    (tmp_path / "turned").mkdir()
+    turned = await _asked(tmp_path / "turned", f"{asked} Not others.", {**SUM, "filters": first})
+    assert turned["asked"] == 1
+
+
 async def test_without_a_model_it_is_insufficient_as_before(tmp_path):
     output = await _asked(tmp_path, QUESTION)
     assert (output["outcome"], output["asked"]) == ("insufficient", 0)

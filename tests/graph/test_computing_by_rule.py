@@ -173,6 +173,66 @@ async def test_rows_that_do_not_meet_a_condition_are_not_those_that_do(tmp_path,
     assert any("the rows that do not meet a condition" in note for note in output["notes"])
 
 
+MEMBERS = """
+CREATE TABLE members
+  (id INTEGER PRIMARY KEY, name TEXT, hall INTEGER, joined DATE, "paid?" BOOLEAN, "weight-kg" INTEGER);
+INSERT INTO members VALUES (1, 'Ann', 3, '2020-01-05', 1, 70), (2, 'Bob', 3, '2021-03-01', 0, 80),
+  (3, 'Cy', 4, '2021-06-01', NULL, 80), (4, 'Di', 5, '2022-05-01', 1, 90);
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "counted"),
+    [
+        ("How many members joined on 1 March 2021?", "joined >= 2021-03-01 and joined < 2021-03-02: 1"),
+        ("How many members joined on March 1st, 2021?", "joined >= 2021-03-01 and joined < 2021-03-02: 1"),
+        ("How many members joined on 2021-03-01?", "joined >= 2021-03-01 and joined < 2021-03-02: 1"),
+        ("Wie viele members gab es am 1. März 2021?", "joined >= 2021-03-01 and joined < 2021-03-02: 1"),
+        ("Сколько members было 1 марта 2021 года?", "joined >= 2021-03-01 and joined < 2021-03-02: 1"),
+        ("How many members joined in December 2021?", "joined >= 2021-12-01 and joined < 2022-01-01: 0"),
+        ("How many members joined on 03/04/2021?", None),  # the third of April, or the fourth of March
+        ("How many members joined on 31 February 2021?", None),
+        ("How many members joined on 1 March?", None),
+        ("How many of the 4 members are there?", None),  # a number by itself is no key
+        ("How many of the 3 members are in hall 3?", None),
+        ("How many members are in hall 3?", "hall = 3: 2"),
+        ("How many members have id 2?", "id = 2: 1"),
+        ("How many members have paid?", "paid? = True: 2"),
+        ("How many members in hall 3 have paid?", "hall = 3 and paid? = True: 1"),
+        ("How many members have weight-kg 80?", "weight-kg = 80: 2"),
+    ],
+)
+async def test_a_number_is_a_day_or_a_value_of_the_column_before_it_and_nothing_else(tmp_path, question, counted):
+    path = tmp_path / "club.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(MEMBERS)
+    graph = turn_graph(sources=[SqlSource(path, name="club", table="members")])
+    output = await graph.ainvoke(question)
+    assert _counts(output) == ([counted] if counted else [])
+    assert (output["outcome"] == "answered") is (counted is not None)
+    await graph.resources.close()
+
+
+async def test_rows_of_an_only_table_are_asked_for_by_the_name_of_a_column(tmp_path):
+    path = tmp_path / "club.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(MEMBERS)
+    graph = turn_graph(sources=[SqlSource(path, name="club", table="members")])
+    for question in ("Who joined on 2021-03-01?", "Which members joined on 1 March 2021?"):
+        output = await graph.ainvoke(question)
+        assert output["outcome"] == "answered"
+        assert ["Bob" in output["answer"], "Ann" in output["answer"]] == [True, False]
+    await graph.resources.close()
+
+
+async def test_of_a_text_that_holds_dates_no_day_is_an_honest_none():
+    records = [{"id": "a", "hired": "2021-03-01", "content": "Bob was hired."}]
+    graph = turn_graph({"sources": [{"type": "sql", "backend": "memory", "name": "hr", "records": records}]})
+    output = await graph.ainvoke("How many hr were hired on 1 March 2021?")
+    assert (output["outcome"], _counts(output)) == ("insufficient", [])
+    await graph.resources.close()
+
+
 async def test_a_value_is_one_though_a_column_is_named_by_another_form_of_it(tmp_path):
     path = tmp_path / "desk.db"
     with closing(sqlite3.connect(path)) as database:

@@ -25,7 +25,8 @@ from groundgraph.models.call_model import note_chain_call, recorded_call, take_c
 from groundgraph.models.replies import prompt_messages
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
-from groundgraph.text.words import stems, words
+from groundgraph.text.follow_up import language_words
+from groundgraph.text.words import fold, stems, words
 
 NONE = "none"
 _DIGITS = re.compile(r"\d+")
@@ -62,6 +63,7 @@ def read_proposal(given: Mapping[str, Any], tables: Sequence[ComputableTable], q
     order, field = (str(given.get(name) or "") for name in ("order", "field"))
     proposal = Proposal(table.name, str(given.get("function")), filters, field, group_by, order, limit)
     _check_days(proposal, table, question)
+    _check_sides(proposal, question)
     _check_numbers_said(proposal, said)
     _check_values_said(proposal, table, said)
     return proposal
@@ -100,12 +102,34 @@ def _check_days(proposal: Proposal, table: ComputableTable, question: str) -> No
             raise FilterInvalid(f"The words do not say that {name} is meant; dates: {', '.join(days)}.")
 
 
+_SIDES = {"above": {"gt", "gte"}, "below": {"lt", "lte"}}
+
+
+def _check_sides(proposal: Proposal, question: str) -> None:
+    """Refuse a condition that keeps what lies on the other side of its value than all that the words say of a side; not
+    where they rule something out, as in "no more than"."""
+    spoken = set(words(question))
+    if not spoken.isdisjoint(map(fold, language_words("negation"))):
+        return
+    said = {side for side in _SIDES if not spoken.isdisjoint(map(fold, language_words("computing", side)))}
+    for name, condition in proposal.filters.items():
+        kept = {
+            side for side, operators in _SIDES.items() if isinstance(condition, Mapping) and operators & set(condition)
+        }
+        if len(kept) == len(said) == 1 and kept != said:
+            raise FilterInvalid(f"The words ask for what lies {said.pop()} the value of {name}, not {kept.pop()} it.")
+
+
 def _check_numbers_said(proposal: Proposal, said: UserWords) -> None:
-    """Refuse a proposal without a number that the words hold."""
+    """Refuse a proposal without a number that the words hold; "1 March" is in "03-01"."""
     used = json.dumps([proposal.filters, proposal.limit, proposal.group_by, proposal.field], default=str)
-    digits = set(_DIGITS.findall(said.text)) - set(_DIGITS.findall(used))
-    if digits:
-        raise FilterInvalid(f"The words say {', '.join(sorted(digits))}, which is in no condition.")
+    numbers = _numbers(said.text) - _numbers(used)
+    if numbers:
+        raise FilterInvalid(f"The words say {', '.join(sorted(numbers))}, which is in no condition.")
+
+
+def _numbers(text: str) -> set[str]:
+    return {digits.lstrip("0") or "0" for digits in _DIGITS.findall(text)}
 
 
 def _check_values_said(proposal: Proposal, table: ComputableTable, said: UserWords) -> None:

@@ -462,8 +462,15 @@ def standing_question(question: str, intent: Mapping[str, Any]) -> str:
     return str(queries[0]) if leans else question_of(asked)
 
 
+# With more content words a question says itself what it is about, though it points back: "what did Luther say of them?"
+LEANING_WORDS = 2
+
+
 def question_behind(message: str, intent: Mapping[str, Any]) -> str:
-    """The question on which `message` leans, as it was searched for; empty where it leans on none."""
+    """The question on which `message` leans, as it was searched for; empty where it leans on none, or has more than
+    `LEANING_WORDS` content words of its own."""
+    if len(own_words(message)) > LEANING_WORDS:
+        return ""
     queries = intent.get("text_queries") or [message]
     joined = str(queries[0])
     leans = intent.get("mode") == "message" and message and joined != message and joined.endswith(message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -24,8 +24,16 @@ _TABLES = ("numbers", "loose_numbers", "scales", "months", "units")
 def _data() -> dict[str, Any]:
     signs = read_data((files("groundgraph.text") / "units.yaml").read_text("utf-8"))
     tables: dict[str, Any] = {name: language_words("number_words", name) for name in _TABLES}
-    units = {name: language_words("number_words", "units", name) for name in signs["units"] | tables.pop("units")}
+    units = {
+        name: _folded(language_words("number_words", "units", name)) for name in signs["units"] | tables.pop("units")
+    }
+    tables = {name: _folded(table) for name, table in tables.items()}
     return signs | tables | {"units": {name: units[name] | signs["units"].get(name, {}) for name in units}}
+
+
+def _folded(table: Mapping[str, Any]) -> dict[str, Any]:
+    """As words are looked up: "fünf" and "März" have letters that are folded."""
+    return {fold(word): value for word, value in table.items()}
 
 
 @cache

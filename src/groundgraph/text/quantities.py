@@ -180,7 +180,7 @@ def quantities(text: str, decimal: str | None = None) -> Quantities:
         decimal: the mark before decimals, when more of the text tells it; see `decimal_mark`.
     """
     rest = _numbering().sub(_blank, _JOINING.sub("-", text.translate(PLAIN)))
-    rest, dates = _take_dates(rest)
+    rest, dates = take_dates(rest)
     rest, times = take_times(rest)
     rest, codes = _take_codes(rest)
     numbers, ranges = numbers_in(rest, decimal), ranges_in(rest, decimal)
@@ -191,7 +191,8 @@ def _blank(found: re.Match[str]) -> str:
     return " " * (found.end() - found.start() - 1) + "\n" if found.group().endswith("\n") else " " * len(found.group())
 
 
-def _take_dates(text: str) -> tuple[str, tuple[Date, ...]]:
+def take_dates(text: str) -> tuple[str, tuple[Date, ...]]:
+    """`text` with a mark in the place of each date, and the dates, kind by kind."""
     dates: list[Date] = []
 
     def take(found: re.Match[str]) -> str:

@@ -93,6 +93,18 @@ async def test_many_first_queries_at_once_build_one_index(plant, stemmed, index)
     assert len([text for text in stemmed if text == "Pump 17"]) == 1
 
 
+async def test_an_index_that_others_just_create_is_not_taken_for_somebody_elses_file(plant):
+    # Each looks whose file it is while the others make its tables.
+    for number in range(5):
+        many = [
+            SqlSource(plant, table="pumps", name="plant", index=str(plant.parent / f"{number}.index")) for _ in range(4)
+        ]
+        found = await asyncio.gather(*(ask_ids(one, "pump 17") for one in many for _ in range(3)))
+        assert all(answer == found[0] for answer in found)
+        for one in many:
+            await one.close()
+
+
 @pytest.mark.covers("R3")
 @pytest.mark.parametrize("lost", ["*", "meta.json", "*.term"])
 async def test_a_full_text_index_that_lost_files_is_built_again_from_the_stems(plant, stemmed, lost):

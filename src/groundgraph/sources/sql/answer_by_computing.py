@@ -136,7 +136,7 @@ class Computer:
         for shape, vocabulary in self._with_values(database, shapes, asked):
             if not may_match(shape, asked.filters):
                 continue
-            if found := _rows_and_nothing_else(parts, language, shape, vocabulary):
+            if found := _rows_and_nothing_else(parts, language, shape, vocabulary, alone=len(shapes) == 1):
                 kept = Computation("count", shape, "", tuple(filter(None, (asked.filters, found.conditions))))
                 return kept, database.first(shape, kept.filters, asked.most), self._stated(database, kept)
         return None
@@ -150,7 +150,9 @@ class Computer:
         if self._database is None or stripped == parts or not language.understands(stripped):
             return None
         for shape, vocabulary in self._with_values(self._database, shapes, asked):
-            if (found := _rows_and_nothing_else(stripped, language, shape, vocabulary)) and found.conditions:
+            if (
+                found := _rows_and_nothing_else(stripped, language, shape, vocabulary, alone=False)
+            ) and found.conditions:
                 return self._unstated("exclusion", [shape], offered=False)
         return None
 
@@ -252,16 +254,18 @@ def _readings(
 
 
 def _rows_and_nothing_else(
-    parts: Sequence[str], language: Language, shape: TableShape, vocabulary: Vocabulary
+    parts: Sequence[str], language: Language, shape: TableShape, vocabulary: Vocabulary, *, alone: bool
 ) -> Reading | None:
-    """The rows of a table that `parts` of a question ask for; None when they ask for anything else too."""
+    """The rows of a table that `parts` of a question ask for; None when they ask for anything else too, or name neither
+    the table nor, where it is the only one, a column with a condition: "Who joined in 2021?"."""
     read = read_rows(parts, language, shape, vocabulary)
     if read is None:
         return None
     found = replace(read, filler=language.filler | subjectless_stems())
     # A table alone may be a word like any other: "What is an order?"
     asks = found.conditions or any(map(language.rows.search, parts))
-    return found if asks and found.is_whole and found.names_table else None
+    named = found.names_table or (alone and found.names_condition)
+    return found if asks and found.is_whole and named else None
 
 
 def _table(name: Any, fields: Sequence[str], shapes: Sequence[TableShape]) -> TableShape:

@@ -274,7 +274,10 @@ def _empty_log(connection: sqlite3.Connection) -> None:
 
 
 def _create(connection: sqlite3.Connection, *, in_memory: bool) -> None:
+    # In one transaction: whose it is and which tables it has must be of one moment, while others create it.
+    connection.execute("BEGIN")
     _check_owner(connection)
+    connection.execute("COMMIT")
     if not in_memory:
         use_write_ahead_log(connection, WRITE_TIMEOUT)
         connection.execute("PRAGMA synchronous = NORMAL")

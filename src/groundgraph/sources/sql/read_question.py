@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from itertools import chain
 from typing import Any
 
@@ -17,12 +18,15 @@ from groundgraph.sources.sql.compute import Computation, is_numeric
 from groundgraph.sources.sql.find_cue import Cue, Language
 from groundgraph.sources.sql.shape import Column, TableShape
 from groundgraph.text.follow_up import language_words
+from groundgraph.text.quantities import take_dates
 from groundgraph.text.words import fold, stem, stems, words
 
 # By the stems of values, the columns that hold them and the values as they are stored there.
 Vocabulary = Mapping[tuple[str, ...], Mapping[str, Sequence[Any]]]
 LONGEST_VALUE = 8
 _YEAR = re.compile(r"[12]\d{3}")
+# The full stop of "1. März".
+_ORDINAL = re.compile(r"(?<=\d)\.(?=\s)")
 # A word, and a number as it is written: "12.50", "2026-03-01".
 _SAID = re.compile(r"\w+(?:[-.,'’/]\w+)*")
 # What a word loses with its sign: "C++", "A+", "-3".
@@ -52,6 +56,11 @@ class Reading:
         return bool(name) and name <= set(self.left)
 
     @property
+    def names_condition(self) -> bool:
+        """Whether all words of the name of a column with a condition are there."""
+        return any(set(stems(_spaced(name))) <= set(self.left) for name in self.conditions)
+
+    @property
     def is_whole(self) -> bool:
         """Whether each word is accounted for: by the table, by a column with a condition, by a value, or as filler."""
         names = {stem for name in (self.shape.name, *self.conditions) for stem in stems(_spaced(name))}
@@ -73,7 +82,7 @@ def read_rows(parts: Sequence[str], language: Language, shape: TableShape, vocab
     conditions: dict[str, Any] = {}
     left: list[str] = []
     for said in parts:
-        dates, asked = _date_condition(stems(said), every, shape, vocabulary, language.months)
+        dates, asked = _date_condition(said, every, shape, vocabulary, language.months)
         found = _read(asked, every, said, shape, vocabulary)
         if found is None or set(dates) & set(found[0]) or not _signs_are_read(said, found[0]):
             return None
@@ -102,7 +111,7 @@ def with_absent_value(reading: Reading, question: str, vocabulary: Vocabulary) -
     whose values are known: "with the status pending". None where that is not plain, or looks like a known value or a
     part of one."""
     unread = reading.unread
-    if not unread:
+    if not unread or any(map(str.isdecimal, unread)):
         return None
     for column in reading.shape.columns:
         values = _folded_values(column, vocabulary)
@@ -204,29 +213,46 @@ def _names_number(asked: set[str], shapes: Sequence[TableShape]) -> bool:
 
 
 def _date_condition(
-    asked: Sequence[str], every: Sequence[str], shape: TableShape, vocabulary: Vocabulary, months: Sequence[str]
+    said: str, every: Sequence[str], shape: TableShape, vocabulary: Vocabulary, months: Sequence[str]
 ) -> tuple[dict[str, Any], list[str]]:
-    """The condition that "in March 2026", "in 2026" or "in March" puts on a date column, and the stems `asked` without
-    these.
+    """The condition that "on 1 March 2026", "in March 2026", "in 2026" or "in March" puts on a date column, and the
+    stems of the folded text `said` without these.
 
     Of several date columns it is the one that the words of `every` part name, else the only one that the user declared.
     A month by itself is that of the only year in which the column has it.
     """
     dated = _meant_dates([column for column in shape.columns if column.kind in ("date", "datetime")], every)
-    named = [at for at, stem in enumerate(asked) if stem in months]
-    years = [at for at, stem in enumerate(asked) if _YEAR.fullmatch(stem)]
-    if len(dated) != 1 or len(years) > 1 or not (years or len(named) == 1):
-        return {}, list(asked)
-    if years and years[0] - 1 not in named:
-        year = int(asked[years[0]])
-        return {dated[0]: {"gte": f"{year}-01-01", "lt": f"{year + 1}-01-01"}}, _without(asked, years)
-    at = years[0] - 1 if years else named[0]
-    month = months.index(asked[at]) + 1
-    found = int(asked[years[0]]) if years else _only_year(dated[0], asked[at], month, vocabulary)
-    if not found:
-        return {}, list(asked)
-    after = f"{found + month // 12}-{month % 12 + 1:02}-01"
-    return {dated[0]: {"gte": f"{found}-{month:02}-01", "lt": after}}, _without(asked, [at, *years])
+    asked = stems(said)
+    if len(dated) != 1:
+        return {}, asked
+    rest, dates = take_dates(_ORDINAL.sub("", said))
+    if dates:
+        plain = len(dates) == 1 and dates[0].year and not dates[0].swapped and not _years(stems(rest))
+        within = _within(dates[0].year or 0, dates[0].month, dates[0].day) if plain else None
+        return ({dated[0]: within}, stems(rest)) if within else ({}, asked)
+    years, named = _years(asked), [at for at, stem in enumerate(asked) if stem in months]
+    if len(years) == 1 and not named:
+        return {dated[0]: _within(int(asked[years[0]]))}, _without(asked, years)
+    if years or len(named) != 1:
+        return {}, asked
+    month = months.index(asked[named[0]]) + 1
+    year = _only_year(dated[0], asked[named[0]], month, vocabulary)
+    return ({dated[0]: _within(year, month)}, _without(asked, named)) if year else ({}, asked)
+
+
+def _years(asked: Sequence[str]) -> list[int]:
+    return [at for at, stem in enumerate(asked) if _YEAR.fullmatch(stem)]
+
+
+def _within(year: int, month: int | None = None, day: int | None = None) -> dict[str, str] | None:
+    """The days of a year, of a month, or one; None for a day that there is not."""
+    try:
+        first = date(year, month or 1, day or 1)
+    except ValueError:
+        return None
+    last = month or 12
+    after = first + timedelta(days=1) if day else date(year + last // 12, last % 12 + 1, 1)
+    return {"gte": first.isoformat(), "lt": after.isoformat()}
 
 
 def _without(asked: Sequence[str], places: Sequence[int]) -> list[str]:
@@ -262,6 +288,10 @@ def _read(
         length = _longest_value(asked, position, vocabulary)
         known = vocabulary.get(tuple(asked[position : position + length]), {}) if length else {}
         found = _said_values(known, said)
+        if asked[position].isdecimal():
+            found = {
+                column: values for column, values in found.items() if _names_number_at(column, asked, position, shape)
+            }
         # A word that is a name here stands for no value, though some cell holds it too.
         if not found or (length == 1 and of_names.issuperset(_words_of(found))):
             left.append(asked[position])
@@ -273,7 +303,21 @@ def _read(
         for value in found[column]:
             _add(conditions, column, value)
         position += length
-    return conditions, left
+    return conditions | _flags(left, shape), left
+
+
+def _flags(left: Sequence[str], shape: TableShape) -> dict[str, bool]:
+    """The columns of yes and no that are named: "which employees are active?"."""
+    flags = [column for column in shape.columns if column.kind == "boolean"]
+    return {column.name: True for column in flags if (name := _stems(column)) and name <= set(left)}
+
+
+def _names_number_at(column: str, asked: Sequence[str], at: int, shape: TableShape) -> bool:
+    """Whether the number at `at` is one of `column`: its name stands before it, or it is a year and no key. Any other
+    one may be a day, or how many there are: "how many of the 4 customers"."""
+    if at and asked[at - 1] in stems(_spaced(column)):
+        return True
+    return bool(_YEAR.fullmatch(asked[at])) and column not in shape.primary_key
 
 
 def _words_of(found: Mapping[str, Sequence[Any]]) -> set[str]:
@@ -304,12 +348,14 @@ def _said_values(found: Mapping[str, Sequence[Any]], said: str) -> dict[str, lis
 
 
 def _is_said(value: Any, said: str) -> bool:
-    """Whether `value` stands in the folded question: "packages" does not name the row "packaging", nor "C" one of C++.
+    """Whether `value` stands in the folded question, or its plural: "packages" does not name the row "packaging", nor
+    "C" one of C++.
 
     Words of languages that inflect names are compared by their stems.
     """
     name = fold(str(value)).strip()
-    if re.search(rf"(?<![\w+#-]){re.escape(name)}(?![\w+#])", said):
+    several = "(?:e?s)?" if name[-1:].isalpha() and len(name) > 2 else ""
+    if re.search(rf"(?<![\w+#-]){re.escape(name)}{several}(?![\w+#])", said):
         return True
     return not name.isascii() and set(map(stem, words(name))) <= set(map(stem, words(said)))
 

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, collate, column, false, func, literal_column, not_, or_, select, true
+from sqlalchemy import (
+    ColumnElement,
+    and_,
+    collate,
+    column,
+    false,
+    func,
+    literal,
+    literal_column,
+    not_,
+    or_,
+    select,
+    true,
+)
 from sqlalchemy import table as table_clause
 from sqlalchemy.sql.elements import quoted_name
 from sqlalchemy.types import Integer
@@ -167,10 +180,10 @@ class SqliteDialect(SqlDialect):
         here: ColumnElement[Any] = column(field.name)
         if field.kind == "boolean":
             forms = ([1, "true", "True", "TRUE"] if value else [0, "false", "False", "FALSE"] for value in values)
-            return _exact(or_(*map(here.in_, forms)))
+            return _exact(or_(*(here.in_(_bound(form)) for form in forms)))
         if field.kind in _NUMBERS:
             # A bound number would also equal a text that reads as one, which `matches` does not know.
-            return _exact(and_(here.in_(values), _is_number(here)))
+            return _exact(and_(here.in_(_bound(values)), _is_number(here)))
         # Columns declared NOCASE would let the tenant 'ACME' see the rows of 'acme'.
         return _exact(collate(here, "BINARY").in_([str(value) for value in values]))
 
@@ -180,7 +193,7 @@ class SqliteDialect(SqlDialect):
             return _checked(field, {operator: operand})
         here: ColumnElement[Any] = column(field.name)
         if not isinstance(operand, str):
-            return _exact(and_(ordered(here, operator, operand), _is_number(here)))
+            return _exact(and_(ordered(here, operator, literal(operand)), _is_number(here)))
         is_text = func.typeof(here) == "text"
         return _exact(and_(ordered(collate(here, "BINARY"), operator, str(operand)), is_text))
 
@@ -200,6 +213,11 @@ def _checked(field: Column, condition: Any) -> Pushed[Condition]:
 
 def _exact(condition: Condition) -> Pushed[Condition]:
     return Pushed(condition, exact=True)
+
+
+def _bound(values: Iterable[Any]) -> list[ColumnElement[Any]]:
+    """`values` as parameters that are not called by their column, whose name may be "paid?"."""
+    return list(map(literal, values))
 
 
 def _is_number(here: ColumnElement[Any]) -> Condition:
