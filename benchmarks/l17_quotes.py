@@ -62,11 +62,11 @@ def run(effort: Effort) -> list[Row]:
 
 
 def _of_set(folder: Path, most: int | None) -> list[Row]:
-    plain, *others = asyncio.run(_answers(folder, most))
+    plain, *others = asyncio.run(answers_of(folder, most))
     return [*_rows(folder.name, plain), *_losses(folder.name, plain, dict(zip(MOST_LOST, others, strict=True)))]
 
 
-async def _answers(folder: Path, most: int | None) -> tuple[list[Quoted], list[Quoted], list[Quoted]]:
+async def answers_of(folder: Path, most: int | None) -> tuple[list[Quoted], list[Quoted], list[Quoted]]:
     """Those to the questions alone, with chatter, and after an unrelated turn."""
     dataset = load_dataset(DatasetFiles(folder))
     gold = _gold(dataset.queries_file)
@@ -99,8 +99,8 @@ def _with_chatter(way: str, question: str) -> str:
 
 
 def _losses(name: str, plain: list[Quoted], others: Mapping[str, list[Quoted]]) -> list[Row]:
-    before = _share(plain)
-    lost = {way: before - _share(answers) for way, answers in others.items()}
+    before = share_of(plain)
+    lost = {way: before - share_of(answers) for way, answers in others.items()}
     return [
         Row(
             "L17",
@@ -116,7 +116,8 @@ def _losses(name: str, plain: list[Quoted], others: Mapping[str, list[Quoted]]) 
     ]
 
 
-def _share(answers: list[Quoted], first: int | None = 1) -> float:
+def share_of(answers: list[Quoted], first: int | None = 1) -> float:
+    """The share of `answers` whose `first` quotes, all without a number, hold the gold answer."""
     return sum(answer.holds(first) for answer in answers) / len(answers)
 
 
@@ -140,8 +141,8 @@ def _folded(text: str) -> str:
 def _rows(name: str, answers: list[Quoted]) -> list[Row]:
     first, every = SETS[name]
     measured = {
-        "the first block holds": _share(answers),
-        "a block holds": _share(answers, None),
+        "the first block holds": share_of(answers),
+        "a block holds": share_of(answers, None),
     }
     rows = [
         Row(
