@@ -43,7 +43,7 @@ async def test_a_slow_source_holds_up_the_next_step():
 
 async def test_small_talk_goes_nowhere_else():
     steps = path_of(await turn_record([policies()], "Hello!"))
-    assert {step.node for step in steps} <= {"begin_turn", "report_absence", "check_citations", "record_turn"}
+    assert [step.node for step in steps] == ["begin_turn", "record_turn"]
     assert "retrieve_source" not in {step.node for step in steps}
 
 

@@ -62,9 +62,8 @@ def path_of(record: Mapping[str, Any]) -> list[Step]:
     """
     names = _names(record)
     if "mode" not in record["intent"]:
-        # A fixed reply: nothing was searched for.
-        last = [name for name in _LAST if name in names]
-        return [Step("begin_turn"), *_timed(record, last, 0.0), Step("record_turn")]
+        # A fixed reply, which the first step gives: nothing was searched for.
+        return [Step("begin_turn"), Step("record_turn")]
     at_search = names.index(_FIRST_WORK) if _FIRST_WORK in names else len(names)
     before = _timed(record, names[:at_search], 0.0)
     at = _end(before)
