@@ -60,7 +60,7 @@ async def test_every_style_numbers_by_first_use_and_the_listing_agrees(style) ->
     )
     if style == "hybrid":
         assert result["answer"].startswith("Client credentials [1].\n\n## Sources")
-        assert "- [1] 0 (relevance" in result["answer"]
+        assert "- [1] notes 0 (relevance" in result["answer"]
         assert "- [2] OAuth > Grants" in result["answer"]
         assert texts == {1: "notes", 2: "docs"}
 
