@@ -115,16 +115,17 @@ async def test_it_counts_among_the_calls_of_a_turn(stage):
 
 @pytest.mark.covers("C8")
 @every_stage
-def test_a_thousand_garbage_replies_give_what_holds_or_the_error(stage):
-    random, kept = Random(6), 0
-    for _ in range(1_000):
+def test_garbage_replies_give_what_holds_or_the_error(stage):
+    # A thousand for the four of them, which share how a reply is read; others for each.
+    random, kept = Random(stage.role), 0
+    for _ in range(250):
         try:
             found = stage.read(garbage(random, stage.right))
         except ModelError:
             continue
         kept += 1
         assert stage.holds(found)
-    assert 100 < kept < 950, "some are right, some are not"
+    assert 25 < kept < 240, "some are right, some are not"
 
 
 @pytest.mark.covers("C8")

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from langchain_anthropic import ChatAnthropic
+from typing import TYPE_CHECKING
 
 from groundgraph.models.call_model import ChainModel, Passage
 from groundgraph.models.replies import in_turns, prompt_messages
 from groundgraph.prompts import Prompts, fence_of
 from groundgraph.testing import ScriptedChatModel
 
+if TYPE_CHECKING:
+    from langchain_anthropic import ChatAnthropic
+
 MARK = {"cache_control": {"type": "ephemeral"}}
 
 
 def claude() -> ChatAnthropic:
+    # Takes a second to load, which each process of the tests would do that only collects them.
+    from langchain_anthropic import ChatAnthropic
+
     return ChatAnthropic(model="claude-sonnet-4-5", api_key="k")  # type: ignore[arg-type, call-arg]
 
 

@@ -7,7 +7,6 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
 
@@ -25,6 +24,9 @@ SCHEMA = list_schema("queries", {"type": "string"})
 
 
 def test_the_forms_are_those_of_the_profile_the_best_first():
+    # Takes a second to load, which each process of the tests would do that only collects them.
+    from langchain_anthropic import ChatAnthropic
+
     openai = ChatOpenAI(model="gpt-4o-mini", api_key="k")  # type: ignore[arg-type]
     assert forms_of(openai) == ["json_schema", "function_calling", "json_mode", "text"]
     unknown = ChatOpenAI(model="mine", api_key="k")  # type: ignore[arg-type]

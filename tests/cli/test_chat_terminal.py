@@ -11,6 +11,7 @@ from typing import Any
 
 import pexpect
 import pytest
+from forked_terminal import ForkedTerminal
 from prompt_toolkit.history import InMemoryHistory
 
 from groundgraph.cli.chat.terminal import kept_history
@@ -37,7 +38,9 @@ _CONTROL = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~
 class Terminal:
     """A chat in a terminal of 24 lines and 100 columns."""
 
-    def __init__(self, folder: Path, call: Callable[..., Any], *options: str, **environment: str) -> None:
+    def __init__(
+        self, folder: Path, call: Callable[..., Any], *options: str, forked: bool = True, **environment: str
+    ) -> None:
         self.call, self.state = call, folder / "state"
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("GROUNDGRAPH_")},
@@ -49,11 +52,14 @@ class Terminal:
             "LC_ALL": "C.UTF-8",
             **environment,
         }
-        command = ["-m", "groundgraph", "chat", *options]
-        self.child = pexpect.spawn(
-            sys.executable, command, cwd=str(folder), env=environment, encoding="utf-8", codec_errors="replace",
-            dimensions=(24, 100), timeout=SECONDS,
-        )  # fmt: skip
+        text = {"encoding": "utf-8", "codec_errors": "replace", "timeout": SECONDS}
+        if forked:
+            self.child = ForkedTerminal(["chat", *options], folder, environment, (24, 100), **text)
+        else:
+            command = ["-m", "groundgraph", "chat", *options]
+            self.child = pexpect.spawn(
+                sys.executable, command, cwd=str(folder), env=environment, dimensions=(24, 100), **text
+            )
         self.child.delaybeforesend = None
 
     def prompt(self) -> str:
@@ -173,7 +179,7 @@ def test_ctrl_c_ends_the_answer_that_is_being_written_and_not_the_program(
     with openai_stub(rules=[Rule("And its filter", "Once a year [2]."), Rule("How often", endless)]) as stub:
         model = f'llm: {{provider: openai, model: test-model, base_url: "{stub.base_url}"}}\nintent: {{mode: static}}\n'
         (tmp_path / "groundgraph.yaml").write_text(model + CONFIG)
-        chat = Terminal(tmp_path, call, OPENAI_API_KEY="test")
+        chat = Terminal(tmp_path, call, forked=False, OPENAI_API_KEY="test")
         try:
             assert "test-model writes the answers" in chat.prompt()
             chat.type(QUESTION + ENTER)

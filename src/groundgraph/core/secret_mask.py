@@ -112,6 +112,7 @@ _KEY_LOOKS = re.compile(r"\b(?:sk|pk|rk|ghp|gho|xox[abp]|AKIA|AIza|glpat|hf)[-_]
 _IN_ADDRESS = re.compile(r"://(?P<user>[^/\s:@]*+):(?P<password>[^/\s@]++)@")
 _IN_PARAMETERS = re.compile(r"(?:password|passwd|api[_-]?key|token|secret)=(?P<value>[^\s&;'\"]++)", re.IGNORECASE)
 _DEEPEST = 8
+_NO_SECRET = frozenset([type(None), bool, int, float])
 
 _known: set[str] = set()
 
@@ -135,7 +136,9 @@ def secrets_in(given: Any, key: str = "", depth: int = 0) -> Iterator[str]:
         yield from _values(given) if _hides(key) else _in_text(given)
     else:
         for below, value in _below(given, key):
-            yield from secrets_in(value, below, depth + 1)
+            # Most settings are numbers, switches and what is not set.
+            if type(value) not in _NO_SECRET:
+                yield from secrets_in(value, below, depth + 1)
 
 
 def _below(given: Any, key: str) -> Iterator[tuple[str, Any]]:

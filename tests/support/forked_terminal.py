@@ -1,0 +1,93 @@
+"""The command line at a pseudo-terminal, forked from a process that has loaded it: that is paid for once in a file."""
+
+from __future__ import annotations
+
+import fcntl
+import multiprocessing
+import os
+import pty
+import signal
+import struct
+import sys
+import termios
+from collections.abc import Mapping
+from multiprocessing.reduction import DupFd
+from pathlib import Path
+from typing import Any
+
+from pexpect.fdpexpect import fdspawn
+
+_forked = multiprocessing.get_context("forkserver")
+_forked.set_forkserver_preload(
+    [
+        "groundgraph.cli.main",
+        "groundgraph.cli.chat.terminal",
+        "groundgraph.graph.open_graph",
+        "groundgraph.graph.turn",
+        "groundgraph.sources.in_memory",
+        "langgraph.checkpoint.sqlite.aio",
+        "langgraph.store.sqlite.aio",
+    ]
+)
+
+
+class ForkedTerminal(fdspawn):  # type: ignore[misc]
+    """What `pexpect.spawn` is, as far as a test of the command line needs it."""
+
+    exitstatus: int | None = None
+    signalstatus: int | None = None
+
+    def __init__(self, arguments: list[str], cwd: Path, env: Mapping[str, str], size: tuple[int, int], **options: Any):
+        own, its = pty.openpty()
+        super().__init__(own, **options)
+        self.setwinsize(*size)
+        self.process = _forked.Process(target=_run, args=(arguments, str(cwd), dict(env), _Terminal(its)))
+        self.process.start()
+        os.close(its)
+
+    def setwinsize(self, rows: int, columns: int) -> None:
+        fcntl.ioctl(self.child_fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def close(self, force: bool = False) -> None:
+        """Waits for the process, or with `force` ends it."""
+        if force:
+            self.process.kill()
+        self.process.join(self.timeout)
+        code = self.process.exitcode
+        assert code is not None, "it goes on"
+        self.exitstatus, self.signalstatus = (code, None) if code >= 0 else (None, -code)
+        if not self.closed:
+            super().close()
+
+
+class _Terminal:
+    """A file descriptor that the new process has too."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def __reduce__(self) -> Any:
+        return _detached, (DupFd(self.fd),)
+
+
+def _detached(passed: Any) -> int:
+    return int(passed.detach())
+
+
+def _run(arguments: list[str], cwd: str, env: dict[str, str], terminal: Any) -> None:
+    """As a shell starts a program: leader of its session, at its terminal."""
+    os.setsid()
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+    for fd in range(3):
+        os.dup2(terminal, fd)
+    os.close(terminal)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    from groundgraph.cli.main import main
+
+    main(arguments)
