@@ -175,9 +175,11 @@ async def test_rows_that_do_not_meet_a_condition_are_not_those_that_do(tmp_path,
 
 MEMBERS = """
 CREATE TABLE members
-  (id INTEGER PRIMARY KEY, name TEXT, hall INTEGER, joined DATE, "paid?" BOOLEAN, "weight-kg" INTEGER);
-INSERT INTO members VALUES (1, 'Ann', 3, '2020-01-05', 1, 70), (2, 'Bob', 3, '2021-03-01', 0, 80),
-  (3, 'Cy', 4, '2021-06-01', NULL, 80), (4, 'Di', 5, '2022-05-01', 1, 90);
+  (id INTEGER PRIMARY KEY, name TEXT, hall INTEGER, joined DATE, "paid?" BOOLEAN, "weight-kg" INTEGER,
+   sponsor INTEGER, birth_year INTEGER);
+INSERT INTO members VALUES
+  (1, 'Ann', 3, '2020-01-05', 1, 70, 1999, 1985), (2, 'Bob', 3, '2021-03-01', 0, 80, 1985, 1985),
+  (3, 'Cy', 4, '2021-06-01', NULL, 80, 1999, 1990), (4, 'Di', 5, '2022-05-01', 1, 90, 1999, 1991);
 """
 
 
@@ -197,6 +199,8 @@ INSERT INTO members VALUES (1, 'Ann', 3, '2020-01-05', 1, 70), (2, 'Bob', 3, '20
         ("How many of the 3 members are in hall 3?", None),
         ("How many members are in hall 3?", "hall = 3: 2"),
         ("How many members have id 2?", "id = 2: 1"),
+        ("How many members have sponsor 1999?", "sponsor = 1999: 3"),
+        ("How many members have birth year 1985?", "birth_year = 1985: 2"),
         ("How many members have paid?", "paid? = True: 2"),
         ("How many members in hall 3 have paid?", "hall = 3 and paid? = True: 1"),
         ("How many members have weight-kg 80?", "weight-kg = 80: 2"),
