@@ -231,8 +231,8 @@ def _date_condition(
         within = _within(dates[0].year or 0, dates[0].month, dates[0].day) if plain else None
         return ({dated[0]: within}, stems(rest)) if within else ({}, asked)
     # Behind the name of another column it is a value of that: "sponsor 1999".
-    others = {stem for column in shape.columns if column.name != dated[0] for stem in _stems(column)}
-    years = [at for at in _years(asked) if not at or asked[at - 1] not in others]
+    others = [column.name for column in shape.columns if column.name != dated[0]]
+    years = [at for at in _years(asked) if not any(_is_named(name, asked[at], said) for name in others)]
     named = [at for at, stem in enumerate(asked) if stem in months]
     if len(years) == 1 and not named:
         return {dated[0]: _within(int(asked[years[0]]))}, _without(asked, years)
@@ -292,7 +292,7 @@ def _read(
         known = vocabulary.get(tuple(asked[position : position + length]), {}) if length else {}
         found = _said_values(known, said)
         if asked[position].isdecimal():
-            found = {column: values for column, values in found.items() if _names_number_at(column, asked, position)}
+            found = {column: values for column, values in found.items() if _means_number(column, asked[position], said)}
         # A word that is a name here stands for no value, though some cell holds it too.
         if not found or (length == 1 and of_names.issuperset(_words_of(found))):
             left.append(asked[position])
@@ -313,14 +313,19 @@ def _flags(left: Sequence[str], shape: TableShape) -> dict[str, bool]:
     return {column.name: True for column in flags if (name := _stems(column)) and name <= set(left)}
 
 
-def _names_number_at(column: str, asked: Sequence[str], at: int) -> bool:
-    """Whether the number at `at` is one of `column`: its name stands before it, or it is a year and so is the column.
-    Any other one may be a day, a key, or how many there are: "how many of the 4 customers"."""
-    name = words(_spaced(column))
-    if at and asked[at - 1] in map(stem, name):
-        return True
-    is_year = not set(name).isdisjoint(map(fold, language_words("dates", "units", "year")))
-    return is_year and _YEAR.fullmatch(asked[at]) is not None
+def _means_number(column: str, number: str, said: str) -> bool:
+    """Whether `number` is one of `column`: its name stands right before it, or it is a year and so is the column. Any
+    other one may be a day, a key, or how many there are: "how many of the 4 customers"."""
+    years = set(map(fold, language_words("dates", "units", "year")))
+    is_year = _YEAR.fullmatch(number) is not None and not years.isdisjoint(words(_spaced(column)))
+    return is_year or _is_named(column, number, said)
+
+
+def _is_named(column: str, number: str, said: str) -> bool:
+    """Whether a word of the name of `column` stands right before `number` in the folded text `said`."""
+    return any(
+        re.search(rf"(?<!\w){re.escape(word)}\s+{number}(?!\w)", said) is not None for word in words(_spaced(column))
+    )
 
 
 def _words_of(found: Mapping[str, Sequence[Any]]) -> set[str]:
