@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from checked_models import replies_of
+from page_policy import allows_its_style
 
 from groundgraph.testing import openai_stub
 
@@ -39,6 +40,7 @@ def test_an_exact_model_passes_every_mark_and_its_page_is_written(checking, tmp_
     assert "85 of 85 right" in page
     assert "test-model" in found["advice"]
     assert "http" not in page.replace("http-equiv", "")
+    assert allows_its_style(page)
 
 
 def test_a_mark_that_is_not_reached_ends_with_1_and_is_named(checking) -> None:

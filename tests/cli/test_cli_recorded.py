@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from page_policy import allows_its_style
 
 from groundgraph import load_settings, open_graph
 from groundgraph.serve.conversations import Asked, User
@@ -97,6 +98,7 @@ def test_another_configuration_is_asked_the_same_questions_behind_the_same_conve
         assert "&lt;script&gt;alert(1)" in page
         assert not re.search(r"<script|(?:src|href)=\"?http", page)
         assert page.count("<article") == 3
+        assert allows_its_style(page)
 
 
 def test_what_cannot_be_told_is_refused(call: Any, tmp_path: Path) -> None:

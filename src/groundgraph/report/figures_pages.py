@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
+from markupsafe import Markup
+
 from groundgraph.report.turn_page import digest, environment, page_style, static_text
 from groundgraph.report.words import visible
 
@@ -30,7 +32,8 @@ def compared_page(found: Mapping[str, Any]) -> str:
 
 
 def _page(template: str, found: Mapping[str, Any], *styles: str) -> str:
-    style = "".join([page_style(), *map(static_text, styles)])
+    # A plain text would be escaped as it enters the page, and its sign would be another one.
+    style = Markup("").join([page_style(), *map(static_text, styles)])
     policy = f"default-src 'none'; style-src '{digest(style)}'; base-uri 'none'; form-action 'none'"
     parts = {"style": style, "policy": policy, "version": version("groundgraph"), "visible": visible}
     return environment().get_template(template).render(found=found, **parts)
