@@ -56,13 +56,6 @@ def test_a_name_is_lacking_where_pieces_in_its_letters_do_not_hold_it(question, 
     assert lacks_name(question, [result(text) for text in texts], "ru" if "К" in question else "en") == lacks
 
 
-def test_a_code_may_stand_in_a_field_alone():
-    question, text = "How often is the filter changed for P17?", "The filter is changed once a year."
-    assert answerable(question, [result(text)]) == 0.0
-    assert answerable(question, [result(text, product="P17")]) > 0.18
-    assert answerable(question, [result(text, product="P18")]) == 0.0
-
-
 def test_where_all_nouns_have_a_capital_none_is_lacking():
     assert not lacks_name("Wann öffnet das Museum in Warschau?", [result("Die Bibliothek öffnet um neun.")], "de")
     assert lacks_name("Wann öffnet das DHM?", [result("Die Bibliothek öffnet um neun.")], "de")

@@ -44,11 +44,8 @@ _JOINED, _SPACED = _WORD.replace("_", r"\\?_"), _WORD.replace("_", "[ -]")
 _LINE = re.compile(
     rf"{_DECORATED}(?:{_JOINED}\b{_QUOTED}[ \t]?:?{_QUOTED}|{_SPACED}{_QUOTED}[ \t]?:{_QUOTED})", re.IGNORECASE
 )
-_PARTS = [*_WORD.replace("_", "\0"), rf"{_QUOTED}[ \t]?"]
-_BEGUN = re.compile(
-    _DECORATED + "".join(f"(?:{part}" for part in _PARTS).replace("\0", r"(?:\\?_|[ -]|\\)") + ")?" * len(_PARTS),
-    re.IGNORECASE,
-)
+_PARTS = [*(r"(?:\\?_|[ -]|\\)" if letter == "_" else letter for letter in _WORD), rf"{_QUOTED}[ \t]?"]
+_BEGUN = re.compile(_DECORATED + "".join(f"(?:{part}" for part in _PARTS) + ")?" * len(_PARTS), re.IGNORECASE)
 
 
 @dataclass

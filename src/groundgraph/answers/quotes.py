@@ -84,11 +84,10 @@ def select_quotes(
     return chosen.quotes[:limit]
 
 
-def with_names(
-    question: str, quotes: list[Quote], evidence: Sequence[SourceResult], limit: int = MAX_QUOTES
-) -> list[Quote]:
-    """`quotes`, the last of `limit` replaced by the best block that holds a name of the question which none of them
-    holds, and nothing that they stand under: of a table with a line for each state, the line of the one asked about."""
+def with_names(question: str, quotes: list[Quote], evidence: Sequence[SourceResult]) -> list[Quote]:
+    """`quotes`, the last of `MAX_QUOTES` replaced by the best block that holds a name of the question which none of
+    them holds, and nothing that they stand under: of a table with a line for each state, that of the one asked about.
+    """
     held = frozenset[str]().union(*(quote.held | stems_above(evidence[quote.label - 1]) for quote in quotes))
     names = names_in(question, detect_language(question)) if quotes else ()
     lacking = frozenset[str]().union(*map(stems_of, names)) - held
@@ -101,7 +100,7 @@ def with_names(
         return quotes
     best = max(naming, key=lambda candidate: (len(lacking & candidate.sentence.stems), candidate.worth))
     block = _block(best, candidates, asked, evidence[best.label - 1]).whole
-    return quotes if any(map(block.repeats, quotes)) else [*quotes[: limit - 1], block]
+    return quotes if any(map(block.repeats, quotes)) else [*quotes[: MAX_QUOTES - 1], block]
 
 
 def select_for_parts(parts: Sequence[str], evidence: Sequence[SourceResult], limit: int = MAX_QUOTES) -> list[Quote]:

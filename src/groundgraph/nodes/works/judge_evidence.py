@@ -118,14 +118,8 @@ def _lacks_code(question: str, evidence: Sequence[SourceResult]) -> bool:
     """Whether no piece holds one of the codes of `question`: what is said of R7 is no answer about R9, nor of pump 17
     about pump 99."""
     numbers, may_hold = numbered(question), _JOINED.search(question) or _LETTER_AND_DIGIT.search(question)
-    texts = list(map(_all_text, evidence)) if numbers or may_hold else []
+    texts = [" ".join(_texts(result)) for result in evidence] if numbers or may_hold else []
     return _lacks_number(numbers, texts) or (may_hold is not None and not _hold_codes(question, texts))
-
-
-def _all_text(result: SourceResult) -> str:
-    """What `result` says, with its fields: a product may be named in one alone."""
-    fields = (value for value in result.metadata.values() if isinstance(value, str))
-    return " ".join([result.content, *fields])
 
 
 def _hold_codes(question: str, texts: Sequence[str]) -> bool:
@@ -278,7 +272,7 @@ class Judge:
         return ranking
 
     def _doubts(self, held: _Judgement, language: str) -> bool:
-        """Whether the evidence may not answer what is asked: too likely not, or they lack a name of it."""
+        """Whether the evidence may not answer what is asked: it hardly does, or lacks a name of it."""
         threshold = self.settings.retrieval.doubt_threshold
         return held.chance < threshold or (threshold > 0 and lacks_name(held.asked, held.results, language))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, takewhile
@@ -80,18 +80,15 @@ class Cue:
         return not self.offered and bool(self.asking) and self.asking <= set(map(stem, words(text)))
 
 
-def _empty_words(code: str) -> tuple[Iterable[str], Iterable[str]]:
-    """The words of a language that mean nothing, also where the rest of a question is in another one."""
-    return language_data(code, "stop_words"), language_data(code, AMBIGUOUS)
-
-
 @cache
 def _language(code: str) -> Language:
     data = language_data(code, "computing")
+    # They mean nothing here even where the rest of a question is in another language.
+    empty = chain(language_data(code, "stop_words"), language_data(code, AMBIGUOUS))
     return Language(
         {name: re.compile(pattern) for name, pattern in data.get("not_offered", {}).items()},
         {name: re.compile(pattern) for name, pattern in data.get("functions", {}).items()},
-        frozenset(stem(word) for word in chain(words(data.get("filler", "")), *_empty_words(code))),
+        frozenset(stem(word) for word in chain(words(data.get("filler", "")), empty)),
         frozenset(words(data.get("decisive", ""))),
         frozenset(map(fold, language_data(code, "negation"))),
         re.compile(data.get("rows", "(?!)")),
