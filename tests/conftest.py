@@ -31,15 +31,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # A gate that refuses a change because of that change alone: the same examples every time, and none fails for being
 # slow on a busy machine. With `--explore-seconds` they look for new ones too: what is found becomes an `@example`.
-# Of what guards, each runs with as many examples as Hypothesis gives it; of the rest, half as many tell as much.
-GUARD_EXAMPLES = 100
 settings.register_profile(
-    "gate",
-    max_examples=GUARD_EXAMPLES // 2,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    derandomize=True,
-    database=None,
+    "gate", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
 )
 settings.load_profile("gate")
 EXPLORED = "runs with new examples"
@@ -80,10 +73,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         own = 2 * bool(item.get_closest_marker("slow")) + bool(item.get_closest_marker("live"))
         effort[item.path] = max(own, effort.get(item.path, 0))
-        function = getattr(item, "obj", None)
-        own_settings = getattr(function, "_hypothesis_internal_settings_applied", False)
-        if hasattr(function, "hypothesis") and item.get_closest_marker("guard") and not own_settings:
-            settings(max_examples=GUARD_EXAMPLES)(function)
     items.sort(key=lambda item: -effort[item.path])
 
 
