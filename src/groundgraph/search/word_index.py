@@ -18,7 +18,7 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -210,6 +210,8 @@ class Words:
 
 # What tantivy gathers in memory, in bytes: the least that it takes, and what makes building quick.
 _SMALL, _LARGE = 15_000_000, 50_000_000
+# So often an index is opened: a writer may take a file away between the look at the list of them and the opening.
+_OPENINGS = 3
 # What tantivy calls its files, so that nothing else that lies in the folder is ever deleted.
 _OWN_FILES = re.compile(r"[0-9a-f]{32}\..*|meta\.json|\.managed\.json|\.tantivy-(writer|meta)\.lock")
 
@@ -298,11 +300,10 @@ class WordIndex:
 
     def _opened(self) -> Words | None:
         """The index as it is now; None when there is none that can be read."""
-        try:
-            with _told():
+        for _ in range(_OPENINGS):
+            with suppress(WordsUnusable), _told():
                 return self._read()
-        except WordsUnusable:
-            return None
+        return None
 
     def _read(self) -> Words | None:
         import tantivy
@@ -330,31 +331,48 @@ class WordIndex:
             self._build(connection, states[1])
 
     def _build(self, connection: sqlite3.Connection, state: int) -> None:
+        """Write all texts, and leave nothing of what was there; readers have the index as it was until that is done."""
         with _told():
-            self._clear()
-            self._write(connection, [], 0, (state, state), heap=_LARGE)
+            if self._folder is not None:
+                # It holds the words of the texts, and tantivy's files can be read by their owner alone anyway.
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                self._write(connection, None, 0, (state, state), heap=_LARGE)
+            except WordsUnusable:
+                # What is there stands in the way, or takes the room.
+                self._clear()
+                self._write(connection, None, 0, (state, state), heap=_LARGE)
+            self._sweep()
 
     def _clear(self) -> None:
         self._memory = None
-        if self._folder is None:
-            return
-        # It holds the words of the texts, and tantivy's files can be read by their owner alone anyway.
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for path in self._folder.iterdir():
-            if _OWN_FILES.fullmatch(path.name):
-                path.unlink(missing_ok=True)
+        for path in self._files():
+            path.unlink(missing_ok=True)
+
+    def _sweep(self) -> None:
+        """Delete what writers that were killed left of segments which the index does not know."""
+        if self._folder is not None:
+            segments = json.loads((self._folder / "meta.json").read_text("utf-8"))["segments"]
+            known = {"", "meta", *(segment["segment_id"].replace("-", "") for segment in segments)}
+            for path in self._files():
+                if path.name.partition(".")[0] not in known:
+                    path.unlink(missing_ok=True)
+
+    def _files(self) -> list[Path]:
+        """What tantivy wrote."""
+        return [path for path in self._folder.iterdir() if _OWN_FILES.fullmatch(path.name)] if self._folder else []
 
     def _write(
         self,
         connection: sqlite3.Connection,
-        gone: list[int],
+        gone: list[int] | None,
         top: int,
         states: tuple[int, int],
         *,
         heap: int = _SMALL,
     ) -> None:
-        """Let the texts `gone` leave, and add those after `top`; what has a higher number already is of a write that
-        SQLite never committed."""
+        """Let the texts `gone` leave, all for None, and add those after `top`; what has a higher number already is of a
+        write that SQLite never committed."""
         from tantivy import FieldType, Query
 
         with _told():
@@ -363,10 +381,12 @@ class WordIndex:
             try:
                 # What a writer that was killed left behind could stand in the way of this one.
                 writer.garbage_collect_files()
-                writer.delete_documents_by_query(Query.range_query(_schema(), "id", FieldType.Integer, top + 1))
-                if gone:
+                if gone is None:
+                    writer.delete_all_documents()
+                else:
+                    writer.delete_documents_by_query(Query.range_query(_schema(), "id", FieldType.Integer, top + 1))
                     writer.delete_documents_by_query(Query.term_set_query(_schema(), "id", gone))
-                writer.delete_documents_by_term("stamp", 1)
+                    writer.delete_documents_by_term("stamp", 1)
                 self._add(writer, connection, top)
                 _add_document(writer, {"stamp": 1, "before": states[0], "after": states[1]})
                 writer.commit()

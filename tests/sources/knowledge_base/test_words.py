@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,11 +21,15 @@ from hypothesis import strategies as st
 from plant_database import change, rows_of
 
 from groundgraph.core.document import Document
-from groundgraph.core.errors import SourceUnavailable
+from groundgraph.core.errors import SourceUnavailable, StorageLocked
 from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.search.word_index import WordIndex
-from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource, KnowledgeBaseWriter
+from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource, KnowledgeBaseWriter, searcher
 from groundgraph.sources.knowledge_base.document_rows import document_rows
+from groundgraph.sources.knowledge_base.schema import WORDS as WORDS_OF_A_BASE
+from groundgraph.sources.knowledge_base.schema import mend_words, open_for_writing, transaction
+from groundgraph.sources.knowledge_base.searcher import Searcher
+from groundgraph.sources.knowledge_base.stored_chunk import Search
 
 WORDS = ("apple", "pear", "fig", "plum")
 
@@ -214,7 +221,7 @@ async def test_what_a_killed_writer_was_writing_stands_in_no_other_s_way(base, k
 SMALL_FILES = """
 import asyncio, resource, sys
 from groundgraph import RetrievalIntent
-from groundgraph.core.errors import SourceUnavailable
+from groundgraph.core.errors import SourceUnavailable, StorageLocked
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource, KnowledgeBaseWriter
 from groundgraph.core.knowledge_store import BaseIdentity
 path = sys.argv[1]
@@ -229,6 +236,41 @@ async def main():
 resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
 asyncio.run(main())
 """
+
+
+@pytest.mark.covers("fault 48")
+async def test_while_an_index_is_built_again_readers_have_the_one_before(base):
+    index, found = WordIndex(folder_of(base), WORDS_OF_A_BASE), []
+
+    def look() -> None:
+        with closing(Searcher(base, 0.1, "docs")) as reader:
+            (matches,) = reader.run([Search("plum", None, "", 0.0, {}, 3, 0.1)])
+        found.append([one.result.source_id for one in matches])
+
+    with closing(open_for_writing(base)) as connection, transaction(connection):
+        connection.set_progress_handler(look, 10)
+        index.mend(connection, anew=True)
+        connection.set_progress_handler(None, 0)
+    assert found == [["plum#0"]] * len(found)
+    assert len(found) > 2
+
+
+@pytest.mark.covers("fault 48")
+@pytest.mark.parametrize("comes_back", [True, False])
+async def test_a_reader_does_not_wait_for_whoever_holds_the_base(base, tmp_path, monkeypatch, comes_back):
+    monkeypatch.setattr(searcher, "_HELD", 0.5)
+    source, tried = opened(KnowledgeBaseSource(base)), threading.Event()
+    monkeypatch.setattr(searcher, "mend_words", lambda *given, **more: (tried.set(), mend_words(*given, **more)))
+    folder_of(base).rename(tmp_path / "away")
+    with closing(open_for_writing(base)) as connection, transaction(connection):
+        asking = asyncio.create_task(ask_ids(source, "plum"))
+        await asyncio.to_thread(tried.wait, 10)
+        if not comes_back:
+            with pytest.raises(StorageLocked, match="stayed locked"):
+                await asking
+            return
+        (tmp_path / "away").rename(folder_of(base))
+        assert await asking == ["plum#0"]
 
 
 @pytest.mark.covers("fault 90")

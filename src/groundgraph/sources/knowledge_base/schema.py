@@ -267,8 +267,8 @@ def locked_means_typed(path: Path, lock_timeout: float) -> Iterator[None]:
         ) from error
 
 
-# Another process may be building the index, which a reader waits for: seconds.
-_MEND_TIMEOUT = 60.0
+# So many seconds a reader that mends waits for another process, before it looks whether that has mended it.
+_MEND_TIMEOUT = 0.2
 
 
 @contextmanager
@@ -288,7 +288,7 @@ def mend_words(path: Path, words: WordIndex, *, anew: bool) -> None:
     Raises:
         WordsUnusable: the index cannot be written.
         sqlite3.Error: the base cannot be opened for writing.
-        StorageLocked: another process held the base for a minute.
+        StorageLocked: another process holds the base.
     """
     with _mending(path) as connection:
         words.mend(connection, anew=anew)
@@ -300,7 +300,7 @@ def mend_vectors(path: Path, dimension: int) -> None:
     Raises:
         OSError: they cannot be written.
         sqlite3.Error: the base cannot be opened for writing.
-        StorageLocked: another process held the base for a minute.
+        StorageLocked: another process holds the base.
     """
     with _mending(path) as connection:
         save(connection, path, dimension)

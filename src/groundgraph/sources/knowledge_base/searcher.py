@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from groundgraph.core.chain import Match
 from groundgraph.core.document import DOCUMENTS, Document
-from groundgraph.core.errors import SourceUnavailable
+from groundgraph.core.errors import SourceUnavailable, StorageLocked
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.search.rank import Passage, Pool, Question, RankedPassage, Scorer, rank
@@ -187,8 +188,9 @@ def counts(connection: sqlite3.Connection) -> dict[str, int]:
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-# So often a reader tries; from the second number on it no longer hopes that its vectors are of a later state.
-_ATTEMPTS, _PATIENT = 20, 3
+# So often a reader tries; from the second number on it no longer hopes that its vectors are of a later state. While
+# another process holds the base its tries do not count, for so many seconds.
+_ATTEMPTS, _PATIENT, _HELD = 20, 3, 60.0
 
 
 class _InOneState(Protocol[T_co]):
@@ -280,24 +282,33 @@ class Searcher:
     def _tried(self, work: _InOneState[T]) -> T:
         """What `work` returns; done again when vectors in memory or full-text index are of another state than it sees.
 
+        Whoever holds the base is not waited for: what a writer leaves behind, or is about to, may suit, and one that
+        writes without a pause would keep readers waiting.
+
         Raises:
             SourceUnavailable: the index was of another state each time.
+            StorageLocked: so it was, and another process held the base for a minute.
         """
-        for attempt in range(_ATTEMPTS):
+        until = time.monotonic() + _HELD
+        attempt = 0
+        while attempt < _ATTEMPTS:
+            mend: Callable[[], None] | None = None
             try:
                 return self._connections.run(partial(work, from_scratch=attempt >= _PATIENT))
             except OutdatedSnapshot:
-                continue
+                pass
             except WordsOutdated:
                 # A writer may have been quicker twice; else the index is behind, of another base or not there.
                 if attempt:
-                    self._mend(anew=False)
+                    mend = partial(self._mend, anew=False)
             except WordsUnusable:
-                self._mend(anew=True)
+                mend = partial(self._mend, anew=True)
             except VectorsUnsaved:
                 # A writer may have written them anew since this state was seen.
                 if attempt:
-                    self._save_vectors()
+                    mend = self._save_vectors
+            if mend is None or _is_done(mend, until):
+                attempt += 1
         raise SourceUnavailable(
             f"The full-text index '{self._path}-words' does not suit its knowledge base, however often it is built. "
             "Delete that folder, and end what else writes into it."
@@ -347,6 +358,17 @@ class Searcher:
         check_model(self._path, identity, search.model, len(search.vector))
         base = self._vectors.at(connection, revision, identity.dimension, from_scratch=from_scratch)
         return VectorQuery(search.vector, base, search.vector_weight)
+
+
+def _is_done(mend: Callable[[], None], until: float) -> bool:
+    """Whether `mend` came to its end; False when another process held the base, which it may do `until` then."""
+    try:
+        mend()
+    except StorageLocked:
+        if time.monotonic() > until:
+            raise
+        return False
+    return True
 
 
 class FileSearcher:
