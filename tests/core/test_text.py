@@ -126,9 +126,13 @@ def test_stems_are_the_same_in_every_thread():
         ("Что такое OAuth?", "ru"),
         ("OAuth 2.0 — это", "en"),
         ("שלום", "en"),
+        ("Dazu steht in den Quellen nichts.", "de"),
+        ("Combien coûte le repas ?", "fr"),
+        ("No commits parsed", "en"),
+        ("MIT license of AI in CI", "en"),
     ],
 )
-def test_language_by_script(text, language):
+def test_language_by_script_and_small_words(text, language):
     assert detect_language(text) == language
 
 

