@@ -287,14 +287,30 @@ def numbered(text: str) -> list[tuple[str, str]]:
 def detect_language(text: str, default: str = "en") -> str:
     """The language of `text`: of those in whose script at least half of its letters are, else of the Latin ones, the
     one with the most of its small words; of equal ones English, or the first. `default` when there is no letter."""
+    script = _most_of(text)
+    if not script:
+        return default
+    near = _languages_in(script) if script != "LATIN" else ()
+    return near[0] if near else _of_latin(list(words(text)), default)
+
+
+def _most_of(text: str) -> str:
+    """The script that at least half of the letters of `text` are in, else LATIN; empty without a letter."""
     scripts = Counter(map(script_of, text))
     del scripts[""]
-    if not scripts:
-        return default
     # Names and codes are Latin in texts of any script.
-    own = next((one for one, letters in scripts.items() if one != "LATIN" and letters * 2 >= scripts.total()), "LATIN")
-    near = _languages_in(own) if own != "LATIN" else ()
-    return near[0] if near else _of_latin(list(words(text)), default)
+    own = (one for one, letters in scripts.items() if one != "LATIN" and letters * 2 >= scripts.total())
+    return next(own, "LATIN") if scripts else ""
+
+
+@lru_cache(maxsize=4096)
+def told_language(text: str) -> str | None:
+    """The language of `text` as far as its script or a small word tells it; of a script that no language has, that."""
+    script = _most_of(text)
+    if script == "LATIN":
+        language = detect_language(text)
+        return None if _telling_words(language).isdisjoint(words(text)) else language
+    return next(iter(_languages_in(script)), script) or None
 
 
 @cache
