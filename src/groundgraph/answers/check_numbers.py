@@ -196,12 +196,21 @@ def _unsupported(answer: CheckedAnswer, claim: Claim, decimal: str | None) -> It
     if found == Quantities():
         return
     about = frozenset(filterfalse(str.isdigit, stems_of(text)))
-    language = told_language(text) or told_language(answer.written)
     evidence, shares = answer.rests_on(claim), says_share(answer.written)
-    missing = list(dict.fromkeys(_missing(text, found, list(_places(evidence, about, language)), shares=shares)))
-    anywhere = list(_places(evidence, frozenset(), language)) if missing else []
-    nowhere = set(_missing(text, found, anywhere, shares=shares)) if missing else set()
+    missing_in = partial(_missing, text, found, shares=shares)
+    near = list(_places(evidence, about))
+    missing = list(dict.fromkeys(missing_in(near)))
+    if missing:
+        spoken = told_language(text) or told_language(answer.written)
+        in_other_words = [result for result in evidence if spoken and _is_foreign(result, spoken)]
+        missing = list(dict.fromkeys(missing_in([*near, *_places(in_other_words, frozenset())])))
+    nowhere = set(missing_in(list(_places(evidence, frozenset())))) if missing else set()
     yield from ((number, NOWHERE if number in nowhere else ELSEWHERE) for number in missing)
+
+
+def _is_foreign(result: SourceResult, language: str) -> bool:
+    """Whether a piece of evidence is told to be in another language, and so says the same in other words."""
+    return told_language(named_text(result)) not in (language, None)
 
 
 def _missing(text: str, found: Quantities, places: Sequence[_Place], *, shares: bool) -> Iterator[str]:
@@ -236,13 +245,11 @@ class _Place:
     shares: bool
 
 
-def _places(evidence: Iterable[SourceResult], about: frozenset[str], language: str | None) -> Iterator[_Place]:
-    """What stands in the sentences of `evidence` near which the share `LEAST_SHARED` of `about` stands, words of
-    `language`; in all sentences of what is told to be in another, which would say it in other words."""
+def _places(evidence: Iterable[SourceResult], about: frozenset[str]) -> Iterator[_Place]:
+    """What stands in the sentences of `evidence` near which the share `LEAST_SHARED` of `about` stands."""
+    # Rounded down: of two or three words in a list or a table none need stand there.
+    wanted = int(len(about) * LEAST_SHARED)
     for text in map(named_text, evidence):
-        is_other = language is not None and told_language(text) not in (language, None)
-        # Rounded down: of two or three words in a list or a table none need stand there.
-        wanted = 0 if is_other else int(len(about) * LEAST_SHARED)
         decimal, shares = decimal_mark(text), says_share(text)
         for sentence, window in zip(sentences_of(text), windows(text), strict=True):
             if len(about & window) >= wanted:
