@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.answers.check_entailment import check_entailment
-from groundgraph.answers.check_support import check_names
+from groundgraph.answers.check_support import check_names, check_support
 from groundgraph.answers.citations import CheckedAnswer, claims_of
 from groundgraph.answers.gated_model import AnswerGate
 from groundgraph.core.evidence import SourceResult
@@ -174,6 +174,18 @@ FOUNDED = "Anna Berg founded Nordwerk in 2019. The head office is in Linz. Berg 
 def test_a_name_is_looked_for_in_short_sentences_and_at_their_beginning(text, question, names):
     answer = CheckedAnswer(text, question, {1: SourceResult(FOUNDED, "1", "docs", "memory")})
     assert [flag["detail"].partition(" stands")[0] for flag in check_names(answer)] == names
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("The car drives 120 kilometres per hour [1].", "The car drives 120 km/h."),
+        ("The warranty is two years [1].", "The warranty is 24 months."),
+    ],
+)
+def test_units_are_no_words_that_support_lacks(text, content):
+    answer = CheckedAnswer(text, "How?", {1: SourceResult(content, "1", "docs", "memory")})
+    assert check_support(answer) == []
 
 
 def test_the_nouns_of_a_short_sentence_are_none_where_the_question_tells_its_language():

@@ -43,6 +43,7 @@ def missing(said: str, held: str, shape: str = ENGLISH) -> list[str]:
         *(("5 mg per hour", "5 mg per day"), ("5 mg per kg", "5 mg a day"), ("120 mph", "120 km/h")),
         *(("100 MB/s", "100 Mbit/s"), ("10-15 l/h", "10-15 l/min"), ("5 mW", "5 MW"), ("12 CHF", "12 EUR")),
         *(("21 million euro", "millions, up 21 percent"), ("21 million euro", "millions in 21 days")),
+        *(("+43 732 123465", "+43 732 123456"), ("+43732123465", "+43 732 123456")),
         *(("version 2.1", "version 2.10"), ("section 4.2", "section 4.20")),
     ],
 )
@@ -70,7 +71,13 @@ def test_another_value_is_flagged(said, held):
         *(("40 m²", "40 square metres"), ("120 km/h", "120 kilometres per hour"), ("60 km/h", "1 km per minute")),
         *(("5 mg per day", "5 mg"), ("5 mg/day", "5 mg a day"), ("1 kWh", "3.6 MJ"), ("1 GB/s", "8 Gbit/s")),
         *(("5.1m", "5.1 million"), ("30 mph", "30 miles per hour"), ("200 °C", "200 degrees Celsius")),
-        *(("5 frobs", "5 mg"), ("5 mg", "5"), ("12 EUR a month", "144 EUR per year"), ("7 per cent", "7 %")),
+        *(
+            ("5 frobs", "5 mg"),
+            ("5 mg", "5"),
+            ("12 EUR a month", "144 EUR per year"),
+            ("+43 732 123456", "+43732123456"),
+            ("7 per cent", "7 %"),
+        ),
         *(
             ("version 2.10", "release 2.10"),
             ("version 2.10", "2.10"),
@@ -115,6 +122,12 @@ def test_between_two_languages_a_number_only_has_to_stand_in_the_evidence(said, 
     evidence = SourceResult(held, "1", "docs", "memory")
     flags = check_numbers(CheckedAnswer(said, "What is it?", {1: evidence}))
     assert [flag["detail"].partition(" does")[0] for flag in flags] == flagged
+
+
+def test_the_ends_of_a_range_may_be_hours():
+    assert missing("9 am to 5 pm", "9-17") == []
+    assert missing("8 am to 5 pm", "9-17") == ["8 am does not stand in the evidence"]
+    assert missing("9 am to 5 pm", "9-17 kg") == [f"{hour} does not stand in the evidence" for hour in ("9 am", "5 pm")]
 
 
 def test_the_head_of_a_column_says_that_its_numbers_are_shares():

@@ -61,7 +61,7 @@ class Stock:
         undecided: the same of those of which nothing tells how they are read.
         dates: of the text.
         times: the minutes of the day that it names.
-        clock: those that numbers such as "16.30" may name.
+        clock: those that numbers such as "16.30", and ranges such as "9-17", may name.
         pairs: values of numbers that follow each other.
         squeezed: the text without spaces and hyphens, folded, in which codes are looked for.
         scales: what the words of the text multiply by, as the head of a table does.
@@ -91,7 +91,7 @@ def stock(text: str, decimal: str | None = None) -> Stock:
         _offers(filterfalse(_CERTAIN, doubtful), _VALUES),
         found.dates,
         _times(found, written, text),
-        frozenset(number.clock for number in written if number.clock is not None),
+        _clock(found, written),
         frozenset(pair for low, high in pairwise(found.numbers) for pair in product(low.values, high.values)),
         squeezed(text),
         frozenset(filter(None, map(scale_of, _WORDS.findall(text)))),
@@ -139,6 +139,13 @@ def _times(found: Quantities, written: Iterable[Number], text: str) -> frozenset
         if number.unit == _HOUR:
             minutes |= {int(value) % 24 * 60 for value in number.certain if 0 <= value <= 24}
     return frozenset(minutes)
+
+
+def _clock(found: Quantities, written: Iterable[Number]) -> frozenset[int]:
+    ends = (end for ends in found.ranges if ends[1].unit is None for end in ends)
+    values = frozenset[float]().union(*(end.certain for end in ends))
+    hours = {int(hour) % 24 * 60 for hour in values if hour.is_integer() and 0 <= hour <= 24}
+    return frozenset(number.clock for number in written if number.clock is not None) | hours
 
 
 @lru_cache(maxsize=4096)

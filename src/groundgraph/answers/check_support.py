@@ -17,7 +17,7 @@ from groundgraph.answers.sentence_index import sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Flag
 from groundgraph.text.follow_up import language_words
-from groundgraph.text.numbers import month_of, unit_of
+from groundgraph.text.numbers import month_of, number_of, unit_of
 from groundgraph.text.words import LANGUAGES, detect_language, fold, language_data, stem, stems, stop_words, words
 
 # Whether the names of an answer stand in its evidence or in the question.
@@ -233,13 +233,14 @@ def support_of(answer: CheckedAnswer, claim: Claim) -> float:
     """How much of `claim` its evidence holds, 0 to 1.
 
     The mean of two shares of its distinct stems: those that stand anywhere in the evidence, and those that stand in
-    three neighbouring sentences of one piece. What the question says counts as held. Numbers, which are written in
-    many ways, are left to their own check. 1 for a claim without words.
+    three neighbouring sentences of one piece. What the question says counts as held, and so do numbers and
+    units, which are written in many ways and left to their own check. 1 for a claim without words.
     """
     own = frozenset(stem for stem in stems_of(claim.text) if not stem.isdigit())
     if not own:
         return 1.0
-    rest = own - answer.asked
+    amounts = {stem(word) for word in words(claim.text) if unit_of(word) or number_of(word)}
+    rest = own - answer.asked - amounts
     results = answer.rests_on(claim)
     anywhere = frozenset[str]().union(*(rest & stems_of(named_text(result)) for result in results))
     nearby = _most_nearby(rest, anywhere, results)

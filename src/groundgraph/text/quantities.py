@@ -121,11 +121,12 @@ def _dates() -> tuple[re.Pattern[str], ...]:
 
 # Two digits of a year before this are of this century.
 _CENTURY = 70
-# A word that mixes letters and digits, a version, an address. It has a digit among its first characters: to look for
-# one to the end of a long run, from each place in it, would take seconds.
+# A word that mixes letters and digits, a version, an address, a number of a telephone. It has a digit among its first
+# characters: to look for one to the end of a long run, from each place in it, would take seconds.
 _CODE = re.compile(
     r"(?<![\w×·*])(?<!\d[.,])(?<![×·*] )(?=[\w./:_()-]{0,100}\d)(?:[^\W\d_]+[-_/]?\d[\w]*(?:[-_./]\w+)*"
-    r"|\d+[^\W\d_]+\w*(?:[-_]\w+)*|\d+(?:[.:]\d+){2,}|\d{1,2}:\d{1,2}|\(?\d{3}\)?[ -]?\d{3}-\d{4})(?![\w])"
+    r"|\d+[^\W\d_]+\w*(?:[-_]\w+)*|\d+(?:[.:]\d+){2,}|\d{1,2}:\d{1,2}|\(?\d{3}\)?[ -]?\d{3}-\d{4}"
+    r"|(?<=\+)(?:\d{1,3}(?: \d{2,4}){1,4} \d{4,12}|\d{11,15}))(?![\w])"
 )
 # What looks like a code and is a number: 1.234.567, 1e3.
 _NUMERIC = re.compile(r"\d{1,3}(?:\.\d{3}){2,}|\d+[eE]\d{1,2}")
