@@ -43,6 +43,7 @@ def missing(said: str, held: str, shape: str = ENGLISH) -> list[str]:
         *(("5 mg per hour", "5 mg per day"), ("5 mg per kg", "5 mg a day"), ("120 mph", "120 km/h")),
         *(("100 MB/s", "100 Mbit/s"), ("10-15 l/h", "10-15 l/min"), ("5 mW", "5 MW"), ("12 CHF", "12 EUR")),
         *(("21 million euro", "millions, up 21 percent"), ("21 million euro", "millions in 21 days")),
+        *(("31/03", "30 March"), ("5 to 10 bar", "5 bar, not 10 kg")),
         *(("+43 732 123465", "+43 732 123456"), ("+43732123465", "+43 732 123456")),
         *(("version 2.1", "version 2.10"), ("section 4.2", "section 4.20")),
     ],
@@ -76,6 +77,7 @@ def test_another_value_is_flagged(said, held):
             ("5 mg", "5"),
             ("12 EUR a month", "144 EUR per year"),
             ("+43 732 123456", "+43732123456"),
+            ("31/03", "31 March"),
             ("7 per cent", "7 %"),
         ),
         *(
@@ -128,6 +130,18 @@ def test_the_ends_of_a_range_may_be_hours():
     assert missing("9 am to 5 pm", "9-17") == []
     assert missing("8 am to 5 pm", "9-17") == ["8 am does not stand in the evidence"]
     assert missing("9 am to 5 pm", "9-17 kg") == [f"{hour} does not stand in the evidence" for hour in ("9 am", "5 pm")]
+
+
+@pytest.mark.parametrize(
+    ("said", "held"),
+    [
+        ("12% to $4.2 billion", "$4.2bn in FY2023, up 12% from $3.75bn"),
+        ("from 3.75 to 4.2 billion dollars", "$4.2bn in FY2023, up 12% from $3.75bn"),
+        ("5 may", "5"),
+    ],
+)
+def test_what_goes_from_one_number_to_another_is_no_range_and_a_verb_no_month(said, held):
+    assert missing(said, held) == []
 
 
 def test_the_head_of_a_column_says_that_its_numbers_are_shares():

@@ -267,12 +267,22 @@ def numbers_in(text: str, decimal: str | None = None) -> tuple[Number, ...]:
 
 
 def ranges_in(text: str, decimal: str | None = None) -> tuple[tuple[Number, Number], ...]:
-    """Numbers that a dash or "to" joins, as in "2-3 %"."""
-    return tuple(
+    """Numbers of one unit that a dash or "to" joins, as in "2-3 %".
+
+    In "rose from 2 to 3 %" they are two, each looked for by itself.
+    """
+    joined = (
         (_signed(low, decimal)[0], _signed(high, decimal)[0])
         for low, high in pairwise(number_pattern().finditer(text))
         if _joins().fullmatch(text[low.end("number") : high.start("number")])
+        and not _from().search(text, max(0, low.start() - _NEAR), low.start())
     )
+    return tuple((low, high) for low, high in joined if None in (low.unit, high.unit) or low.unit == high.unit)
+
+
+@cache
+def _from() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{spoken('numbers', 'from')}) ?[{_MONEY}]?\Z", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1)
