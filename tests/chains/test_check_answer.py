@@ -189,7 +189,7 @@ def test_units_are_no_words_that_support_lacks(text, content):
 
 
 def test_the_nouns_of_a_short_sentence_are_none_where_the_question_tells_its_language():
-    text = "Laut Quellen gültig [1]."
+    text = "Token in Quellen gespeichert [1]."
     for question, flagged in (("Wie lange ist ein Token gültig?", False), ("How long does a token live?", True)):
         answer = CheckedAnswer(text, question, {1: EVIDENCE[0]})
         kinds = [flag["kind"] for flag in check_names(answer)]
