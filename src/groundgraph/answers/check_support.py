@@ -7,7 +7,7 @@ server sends no token to the client" share all of their words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 
@@ -229,18 +229,17 @@ def check_uncited(answer: CheckedAnswer) -> list[Flag]:
 LEAST_SUPPORT = 0.45
 
 
-def support_of(answer: CheckedAnswer, claim: Claim) -> float:
+def support_of(answer: CheckedAnswer, claim: Claim, held: Collection[str] = ()) -> float:
     """How much of `claim` its evidence holds, 0 to 1.
 
     The mean of two shares of its distinct stems: those that stand anywhere in the evidence, and those that stand in
-    three neighbouring sentences of one piece. What the question says counts as held, and so do numbers and
-    units, which are written in many ways and left to their own check. 1 for a claim without words.
+    three neighbouring sentences of one piece. What the question says counts as held, and the stems `held`. Numbers,
+    which are written in many ways, are left to their own check. 1 for a claim without words.
     """
     own = frozenset(stem for stem in stems_of(claim.text) if not stem.isdigit())
     if not own:
         return 1.0
-    amounts = {stem(word) for word in words(claim.text) if unit_of(word) or number_of(word)}
-    rest = own - answer.asked - amounts
+    rest = own.difference(answer.asked, held)
     results = answer.rests_on(claim)
     anywhere = frozenset[str]().union(*(rest & stems_of(named_text(result)) for result in results))
     nearby = _most_nearby(rest, anywhere, results)
@@ -273,7 +272,8 @@ def lexical_support(answer: CheckedAnswer) -> float:
 def check_support(answer: CheckedAnswer) -> list[Flag]:
     """A flag `low_support` for every sentence that shares too few words with what it cites.
 
-    A block of code counts in the score, since evidence holds code too, but no sentence is flagged for it.
+    A block of code counts in the score, since evidence holds code too, but no sentence is flagged for it; nor for
+    units and numbers in words, which are written in many ways and have their own check.
     """
     said = [replace(claim, text=without_fences(claim.text)) for claim in answer.claims]
     return [
@@ -281,5 +281,9 @@ def check_support(answer: CheckedAnswer) -> list[Flag]:
         for claim in said
         if len(stems_of(claim.text)) >= LEAST_STEMS
         and not (claim.text.startswith("#") or says_missing(claim))
-        and (share := support_of(answer, claim)) < LEAST_SUPPORT
+        and (share := support_of(answer, claim, _amounts(claim.text))) < LEAST_SUPPORT
     ]
+
+
+def _amounts(text: str) -> set[str]:
+    return {stem(word) for word in words(text) if unit_of(word) or number_of(word)}
