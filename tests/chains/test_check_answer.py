@@ -145,7 +145,7 @@ def test_a_capital_makes_no_name_where_all_nouns_have_one():
 
 
 def test_the_nouns_of_a_short_sentence_are_none_where_the_question_tells_its_language():
-    text = "Dazu steht in den Quellen nichts [1]."
+    text = "Token in Quellen gespeichert [1]."
     for question, flagged in (("Wie lange ist ein Token gültig?", False), ("How long does a token live?", True)):
         answer = CheckedAnswer(text, question, {1: EVIDENCE[0]})
         kinds = [flag["kind"] for flag in check_names(answer)]

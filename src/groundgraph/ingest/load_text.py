@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from groundgraph.answers.sentence_index import RUNNING_LINES, masked_line
+from groundgraph.answers.sentence_index import NUMBER, RUNNING_LINES, masked_line
 from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, Document
 from groundgraph.core.errors import IngestError
 from groundgraph.core.evidence import jsonable
@@ -171,26 +171,50 @@ MIN_SHARE = 0.25
 # A document has few; what goes beyond would be the rows of a table that goes on from page to page.
 MAX_LINES = 8
 _MAX_CHARS = 200
+# The number of a page may be smaller than its place, by covers and prefaces, and hardly larger.
+_MAX_BEHIND, _MAX_AHEAD = 100, 1
+# More of a number are not looked at.
+_DIGITS = 15
 
 
 def running_lines(pages: Sequence[str]) -> list[str]:
     """The lines that run, as `masked_line` writes them, the most frequent first; empty for fewer than three pages.
 
-    Only lines with a letter count: a page number alone is no sentence anyway.
+    Only lines with a letter count: a page number alone is no sentence anyway. Their numbers are the same on all those
+    pages, or those of the pages: what has others is a fact of its page, such as the price on a data sheet.
 
     Args:
         pages: their texts in order.
     """
-    counts: Counter[str] = Counter()
+    found: defaultdict[str, list[tuple[int, list[int]]]] = defaultdict(list)
     # A long text without form feeds is one page, whose lines nobody wants to have in memory twice.
-    for page in pages if len(pages) >= MIN_PAGES else ():
+    for number, page in enumerate(pages if len(pages) >= MIN_PAGES else (), 1):
         lines = list(filter(str.strip, page.split("\n")))
-        masked = {masked_line(line) for line in (*lines[:_EDGE], *lines[-_EDGE:]) if len(line) <= _MAX_CHARS}
-        counts.update(line for line in masked if any(map(str.isalpha, line)))
+        edges = {masked_line(line): line for line in (*lines[:_EDGE], *lines[-_EDGE:]) if len(line) <= _MAX_CHARS}
+        for masked, line in edges.items():
+            if any(map(str.isalpha, masked)):
+                found[masked].append((number, [int(digits[-_DIGITS:]) for digits in NUMBER.findall(line)]))
     least = max(MIN_PAGES, MIN_SHARE * len(pages))
+    counts = {masked: _running(masked, places) for masked, places in found.items() if len(places) >= least}
     return [line for line, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])) if count >= least][
         :MAX_LINES
     ]
+
+
+def _running(masked: str, places: Sequence[tuple[int, list[int]]]) -> int:
+    """On how many of the pages in `places`, each with the numbers of the line there, it runs."""
+    pages = [page for page, _ in places]
+    columns = list(zip(*(numbers for _, numbers in places), strict=True))
+    # Where a number of a page ends a line or begins it, it may be of the work that the pages are out of.
+    ends = [place for place, one in ((0, masked[0]), (len(columns) - 1, masked.rstrip("])")[-1:])) if one == "#"]
+    runs = [True] * len(places)
+    for place, column in enumerate(columns):
+        ahead = [number - page for number, page in zip(column, pages, strict=True)]
+        counted, same = (Counter(values).most_common(1)[0][0] for values in (ahead, column))
+        counts = -_MAX_BEHIND <= counted <= _MAX_AHEAD or place in ends
+        told = zip(runs, column, ahead, strict=True)
+        runs = [known and (number == same or (counts and off == counted)) for known, number, off in told]
+    return sum(runs)
 
 
 def running_metadata(pages: Sequence[str]) -> dict[str, list[str]]:
