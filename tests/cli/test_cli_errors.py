@@ -10,7 +10,7 @@ import time
 import pytest
 
 from groundgraph.cli.main import main
-from groundgraph.cli.output import code_of
+from groundgraph.cli.output import code_of, printable
 from groundgraph.core.errors import (
     ConfigurationError,
     FilterInvalid,
@@ -170,3 +170,8 @@ def test_a_reader_that_leaves_is_no_error(filled, tmp_path):
     err = process.stderr.read()
     process.stderr.close()
     assert (process.wait(timeout=200), err) == (0, b"")
+
+
+@pytest.mark.covers("fault 102")
+def test_what_hides_or_reorders_text_is_shown_on_the_terminal():
+    assert printable("a\u202eb\x1b[1m\tc\rd\r\n") == "a\ufffdb\ufffd[1m\tc\ufffdd\n"

@@ -73,8 +73,13 @@ _REPLACEMENT = "\ufffd"
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 # Beyond this share of bytes that are not UTF-8, a file is in another encoding or no text at all.
 _MAX_REPLACED = 0.1
-# Fewer bytes do not tell an encoding.
-_TELLING = 16
+# Fewer bytes, of a text that has others, do not tell an encoding by themselves; most texts that are not UTF-8 are in
+# this one.
+_TELLING, _FEW, _WESTERN = 16, 0.3, "cp1252"
+# Coherences within this share are none that tell: "£300" as "Ł300" is taken for better English.
+_ALIKE = 0.1
+# What letters of other encodings are in the Western one.
+_SYMBOL_IN_WORD = re.compile(r"[^\W\d_][¤£¥¦¨©¬®¯°±²³´¶¸¹¼½¾¿×÷\ufffd][^\W\d_]")
 
 
 def decode_text(data: bytes, encoding: str | None = None) -> tuple[str, list[str]]:
@@ -136,9 +141,13 @@ def _decoded(data: bytes, given: str | None) -> tuple[str, list[str], str]:
     nuls = text.count("\0")
     refused = replaced + nuls > _MAX_REPLACED * len(text)
     # Text in UTF-8 that was damaged has other characters that are whole.
-    foreign = replaced + nuls >= _TELLING and text.replace(_REPLACEMENT, "").isascii()
-    if encoding == "utf-8" and (refused or foreign) and (detected := _detected(data)):
-        return detected[0], [f"it was read as {detected[1]}, by what it holds"], detected[1]
+    foreign = replaced + nuls and text.replace(_REPLACEMENT, "").isascii()
+    if (
+        encoding == "utf-8"
+        and (refused or foreign)
+        and (detected := _detected(data, few=replaced < min(_TELLING, _FEW * len(text))))
+    ):
+        return detected[0], [f"it was read as {detected[1]}, by what it holds; --encoding names another"], detected[1]
     name = encoding.removesuffix("-sig").upper()
     if refused:
         raise IngestError(f"it is not {name} text")
@@ -146,18 +155,23 @@ def _decoded(data: bytes, given: str | None) -> tuple[str, list[str], str]:
     return text.replace("\0", _REPLACEMENT), warnings, encoding
 
 
-def _detected(data: bytes) -> tuple[str, str] | None:
-    """The text of `data` in the encoding that it is likeliest in, and its name; None for what is hardly text."""
+def _detected(data: bytes, *, few: bool) -> tuple[str, str] | None:
+    """The text of `data` in the encoding that it is likeliest in, and its name; None for what is hardly text. That is
+    the Western one where a `few` bytes in a text of others tell, or where another explains it hardly better."""
     # Not loaded for text in UTF-8.
     from charset_normalizer import from_bytes
 
-    best = from_bytes(data).best()
+    western = b"\0" not in data and not _SYMBOL_IN_WORD.search(data.decode(_WESTERN, errors="replace"))
+    likely = [one for one in from_bytes(data) if western or _WESTERN not in one.could_be_from_charset]
+    own = next((one for one in likely if _WESTERN in one.could_be_from_charset), None)
+    alike = own and own.chaos <= likely[0].chaos and own.coherence >= likely[0].coherence - _ALIKE
+    name = _WESTERN if western and (few or alike) else likely[0].encoding if likely else None
     try:
-        text = data.decode(best.encoding) if best else ""
+        text = data.decode(name) if name else ""
     except UnicodeDecodeError:
         # Of a long text, samples are looked at.
         return None
-    return (text, best.encoding) if best and text and "\0" not in text else None
+    return (text, name) if name and text and "\0" not in text else None
 
 
 # The lines that stand at the head or foot of many pages, which are no sentences to quote.
