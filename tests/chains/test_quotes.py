@@ -286,3 +286,12 @@ def test_what_cannot_stand_alone_is_quoted_where_nothing_else_holds_what_is_aske
     quotes = with_hidden(question, select_quotes(question, evidence), evidence)
     assert quotes[0].text == hidden
     assert with_hidden("What does the pump weigh?", quotes[1:], evidence) == quotes[1:]
+
+
+def test_a_short_answer_below_its_own_question_is_quoted():
+    question = "How long is the warranty of the saw?"
+    content = f"# Saw\n\nThe drill is checked.\n\n### {question}\n\n36 months.\n\n### Who repairs it?\n\nMoser"
+    evidence = [SourceResult(content, "id", "docs", "memory", metadata={"section": f"Saw > {question}"})]
+    quotes = select_quotes(question, evidence)
+    assert any("36 months." in quote.text for quote in quotes)
+    assert not any("#" in quote.text for quote in quotes)

@@ -178,7 +178,7 @@ def quotable(shape: Shape) -> tuple[bool, ...]:
         while place + 1 < len(blocks) and blocks[place + 1].start <= sentence.start:
             place += 1
         alone = sentence.quotable and blocks[place].kind != "heading"
-        shown.append(alone or _shown_with_block(shape.text, blocks[place : place + 2]))
+        shown.append(alone or _shown_with_block(shape.text, blocks[place : place + 2]) or _answers_alone(blocks, place))
     return tuple(shown)
 
 
@@ -188,6 +188,12 @@ def _shown_with_block(text: str, blocks: Sequence[Block]) -> bool:
     if own.kind == "prose" and own.end - own.start <= MAX_PARAGRAPH and len(sentences(text[own.start : own.end])) > 1:
         return True
     return own.kind in _IN_LINES or (len(blocks) > 1 and _introduces(text, own, blocks[1]))
+
+
+def _answers_alone(blocks: Sequence[Block], place: int) -> bool:
+    """Whether a paragraph, however short, is all that stands below its heading: the answer of a list of questions."""
+    around = [block.kind for block in blocks[place - 1 : place + 2]] if place else []
+    return around in (["heading", "prose"], ["heading", "prose", "heading"])
 
 
 def has_lines(shape: Shape, start: int, end: int) -> bool:
