@@ -9,7 +9,10 @@ from functools import cache, lru_cache
 from itertools import chain, takewhile
 
 from groundgraph.text.follow_up import own_words
-from groundgraph.text.words import LANGUAGES, WORD, detect_language, fold, language_data, stem, stems, stop_words, words
+from groundgraph.text.words import LANGUAGES, detect_language, fold, language_data, stem, stems, stop_words, words
+
+# "is", and "isn't" in one.
+_CONTRACTED = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class Language:
         plain: words that say nothing by themselves, such as "the". Any other one that is left out of stems, such as
             "or", a reading by rule would overlook.
         negation: those that rule out, such as "not".
+        deciding: those, and the ones that set a limit, such as "since".
         rows: a pattern for what asks for rows themselves, such as "list".
         months: the stems of the months in order.
         between: its folded stop words, without those that join.
@@ -33,6 +37,7 @@ class Language:
     filler: re.Pattern[str]
     plain: frozenset[str]
     negation: frozenset[str]
+    deciding: frozenset[str]
     rows: re.Pattern[str]
     months: tuple[str, ...]
     between: frozenset[str]
@@ -46,7 +51,8 @@ class Language:
     def without_negation(self, parts: Sequence[str]) -> tuple[str, ...]:
         """The folded `parts` without the words that rule out."""
         return tuple(
-            WORD.sub(lambda found: "" if found.group() in self.negation else found.group(), one) for one in parts
+            _CONTRACTED.sub(lambda found: "" if words(found.group())[0] in self.negation else found.group(), one)
+            for one in parts
         )
 
 
@@ -85,13 +91,15 @@ class Cue:
 @cache
 def _language(code: str) -> Language:
     data = language_data(code, "computing")
+    # "isn't" is two words, the first of which says it.
+    negation = frozenset(words(phrase)[0] for phrase in language_data(code, "negation") if " " not in phrase)
     return Language(
         {name: re.compile(pattern) for name, pattern in data.get("not_offered", {}).items()},
         {name: re.compile(pattern) for name, pattern in data.get("functions", {}).items()},
         re.compile(data.get("filler", "(?!)")),
         frozenset(words(data.get("plain", ""))),
-        # "isn't" is two words, the first of which says it.
-        frozenset(words(phrase)[0] for phrase in language_data(code, "negation") if " " not in phrase),
+        negation,
+        negation.union(map(fold, data.get("above", ())), map(fold, data.get("below", ()))),
         re.compile(data.get("rows", "(?!)")),
         tuple(stem(fold(month)) for month in data.get("months", ())),
         stop_words().union(map(fold, language_data(code, "stop_words"))) - set(language_data(code, "replies", "joins")),

@@ -58,7 +58,9 @@ class Reading:
     def is_of_table(self) -> bool:
         """Whether what is asked for first is the table: "How many customers have orders?" counts no orders."""
         name = stems(_spaced(self.shape.name))
-        return bool(name) and [stem for stem in self.left if stem not in self.filler][: len(name)] == name
+        flags = {stem for column, value in self.conditions.items() if value is True for stem in stems(_spaced(column))}
+        before = self.left[: _place(name, self.left)]
+        return self.names_table and self.filler.union(flags).issuperset(before)
 
     @property
     def names_condition(self) -> bool:
@@ -90,7 +92,7 @@ def read_rows(parts: Sequence[str], language: Language, shape: TableShape, vocab
     for said in parts:
         dates, asked = _date_condition(said, every, shape, vocabulary, language.months)
         found = _read(asked, said, shape, vocabulary)
-        if found is None or _share_name(dates, found[0]) or not _is_plain(said, found[0]):
+        if found is None or _share_name(dates, found[0]) or not _is_plain(said, found[0], language):
             return None
         # "And overall?" asks for more than what was asked before.
         if conditions and asked and filler.issuperset(asked):
@@ -155,8 +157,11 @@ def is_lookup(cue: Cue, shape: TableShape, vocabulary: Vocabulary) -> bool:
     found = _read(stems(cue.rest), cue.rest, shape, vocabulary)
     if found is None or not found[0] or not cue.offered:
         return False
+    keys = (*shape.primary_key, *shape.references)
     left = set(found[1]) - cue.language.filler_in(cue.rest) - set(stems(_spaced(shape.name)))
-    others = [_stems(column) for column in shape.columns if column.name not in found[0]]
+    others = [
+        _stems(one) for one in shape.columns if one.name not in found[0] and one.name not in keys and is_numeric(one)
+    ]
     return bool(left) and any(left <= name for name in others)
 
 
@@ -395,13 +400,14 @@ def _as_word(value: Any) -> str:
     return rf"(?<![\w+#-]){re.escape(name)}{several}(?![\w+#])"
 
 
-def _is_plain(said: str, conditions: Mapping[str, Any]) -> bool:
-    """Whether nothing but the values of `conditions` says what a rule does not read: no sign, and none of the words
-    that are left out of stems and yet mean something, such as "not", "by", "or"."""
+def _is_plain(said: str, conditions: Mapping[str, Any], language: Language) -> bool:
+    """Whether nothing but the values of `conditions` says what a rule does not read: no sign, no word such as
+    "not" or "since", and none that is left out of stems and yet means something, such as "by" or "or"."""
     for value in chain.from_iterable(map(_listed, conditions.values())):
         said = re.sub(_as_word(value), " ", said, count=1)
-    content = set(stems(said))
-    return not _SIGN.search(said) and all(word in plain_words() or stem(word) in content for word in words(said))
+    rest, content = words(said), set(stems(said))
+    says_more = _SIGN.search(said) or not language.deciding.isdisjoint(rest)
+    return not says_more and all(word in plain_words() or stem(word) in content for word in rest)
 
 
 def _listed(condition: Any) -> list[Any]:
