@@ -166,7 +166,7 @@ class Computer:
     ) -> SourceResult | dict[str, Any]:
         """The count that a question asks for; in its place, what is known of why there is none."""
         readings = _readings(cue, known, asked)
-        counts = [read_computation(found, asked.filters, alone=len(known) == 1) for found in readings]
+        counts = [read_computation(found, asked.filters) for found in readings]
         whole = list(filter(None, counts))
         if len(whole) == 1:
             quantity = quantity_instead(cue, whole[0].shape)

@@ -25,6 +25,7 @@ class Language:
         filler: a pattern for what adds nothing to a question.
         plain: words that say nothing by themselves, such as "the". Any other one that is left out of stems, such as
             "or", a reading by rule would overlook.
+        pronouns: words that say as little where an earlier question stands before them.
         negation: those that rule out, such as "not".
         deciding: those, and the ones that set a limit, such as "since".
         rows: a pattern for what asks for rows themselves, such as "list".
@@ -36,6 +37,7 @@ class Language:
     functions: dict[str, re.Pattern[str]]
     filler: re.Pattern[str]
     plain: frozenset[str]
+    pronouns: frozenset[str]
     negation: frozenset[str]
     deciding: frozenset[str]
     rows: re.Pattern[str]
@@ -98,6 +100,7 @@ def _language(code: str) -> Language:
         {name: re.compile(pattern) for name, pattern in data.get("functions", {}).items()},
         re.compile(data.get("filler", "(?!)")),
         frozenset(words(data.get("plain", ""))),
+        frozenset(chain.from_iterable(map(words, language_data(code, "follow_up", "pronouns")))),
         negation,
         negation.union(map(fold, data.get("above", ())), map(fold, data.get("below", ()))),
         re.compile(data.get("rows", "(?!)")),

@@ -7,7 +7,7 @@ a cell, or as filler. A question with a word left over is not understood, and no
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import chain
@@ -89,10 +89,12 @@ def read_rows(parts: Sequence[str], language: Language, shape: TableShape, vocab
     conditions: dict[str, Any] = {}
     left: list[str] = []
     filler = language.filler_in(" ".join(parts))
+    names = chain.from_iterable(words(_spaced(column.name)) for column in shape.columns)
+    plain = language.plain.union(plain_words().intersection(names), language.pronouns if len(parts) > 1 else ())
     for said in parts:
         dates, asked = _date_condition(said, every, shape, vocabulary, language.months)
         found = _read(asked, said, shape, vocabulary)
-        if found is None or _share_name(dates, found[0]) or not _is_plain(said, found[0], language):
+        if found is None or _share_name(dates, found[0]) or not _is_plain(said, found[0], plain, language.deciding):
             return None
         # "And overall?" asks for more than what was asked before.
         if conditions and asked and filler.issuperset(asked):
@@ -102,17 +104,14 @@ def read_rows(parts: Sequence[str], language: Language, shape: TableShape, vocab
     return Reading(shape, conditions, left, filler)
 
 
-def read_computation(reading: Reading, filters: Mapping[str, Any], *, alone: bool) -> Computation | None:
+def read_computation(reading: Reading, filters: Mapping[str, Any]) -> Computation | None:
     """The count of the rows that a question is about; None when that is not plain.
 
     Args:
         reading: the question, without the words that ask for a count.
         filters: the checked conditions that hold in any case.
-        alone: whether it is the only table, which a question need not name.
     """
-    named = set(reading.left) - reading.filler
-    is_meant = reading.is_of_table if named else alone and bool(reading.conditions)
-    if not reading.is_whole or not is_meant:
+    if not reading.is_whole or not reading.is_of_table:
         return None
     return Computation("count", reading.shape, "", tuple(filter(None, (filters, reading.conditions))))
 
@@ -400,14 +399,14 @@ def _as_word(value: Any) -> str:
     return rf"(?<![\w+#-]){re.escape(name)}{several}(?![\w+#])"
 
 
-def _is_plain(said: str, conditions: Mapping[str, Any], language: Language) -> bool:
+def _is_plain(said: str, conditions: Mapping[str, Any], plain: Collection[str], deciding: frozenset[str]) -> bool:
     """Whether nothing but the values of `conditions` says what a rule does not read: no sign, no word such as
     "not" or "since", and none that is left out of stems and yet means something, such as "by" or "or"."""
     for value in chain.from_iterable(map(_listed, conditions.values())):
         said = re.sub(_as_word(value), " ", said, count=1)
     rest, content = words(said), set(stems(said))
-    says_more = _SIGN.search(said) or not language.deciding.isdisjoint(rest)
-    return not says_more and all(word in plain_words() or stem(word) in content for word in rest)
+    says_more = _SIGN.search(said) or not deciding.isdisjoint(rest)
+    return not says_more and all(word in plain or stem(word) in content for word in rest)
 
 
 def _listed(condition: Any) -> list[Any]:
