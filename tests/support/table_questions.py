@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import product
@@ -40,7 +40,7 @@ NAMES = (
             ("Graz", "Köln", "Bad Ischl", "Müller & Co", "A", "B+", "3", "2021", "No", "current", "total", "новый"),
         ),
         ("hall", "birth_year", "in_stock", "Total price", "number of rooms"),
-        ("joined", "closed_at", "valid from", "дата"),
+        ("joined", "closed_at", "valid from", "customer_since"),
         ("paid", "is_active", "not_paid", "open", "is_new", "paid late"),
     ),
     Names(
@@ -105,126 +105,88 @@ class Asked:
     readable: bool = False
 
 
-# By language and kind. {t} is a table, {c} a column, {v} and {w} are values, {n} and {m} numbers, {d} is a time.
-_PLAIN = {
-    "all": ("How many {t} are there?", "Wie viele {t} gibt es?", "Сколько всего {t}?", "Total number of {t}"),
-    "value": (
-        *("How many {v} {t} are there?", "How many {t} are {v}?", "How many of the {t} are {v}?"),
-        *("Wie viele {t} sind {v}?", "Wie viele {v} {t} gibt es?", "Сколько {t} {v}?", "Сколько {v} {t}?"),
-    ),
-    "named": (
-        *("How many {t} have the {c} {v}?", "How many {t} with {c} {v} are there?", "Number of {t} with {c} = {v}"),
-        *("Wie viele {t} haben {c} {v}?", "Wie viele {t} mit {c} {v} gibt es?", "Сколько {t} с {c} {v}?"),
-    ),
-    "time": (
-        *("How many {t} have {c} in {d}?", "How many {t} with {c} in {d} are there?"),
-        *("Wie viele {t} mit {c} im Jahr {y} gibt es?", "Wie viele {t} gab es mit {c} im {d}?"),
-        "Сколько {t} было с {c} в {d}?",
-    ),
-}
-_AND = ("{v} {t} with the {c} {w}", "{t} with {c} {w} that are {v}")
-_NOT = (
-    *("How many {t} are not {v}?", "How many {t} aren't {v}?", "How many {t} other than {v} are there?"),
-    *("How many non-{v} {t} are there?", "How many {t} are there except {v}?", "How many {t} but {v} ones are there?"),
-    *("How many {t} have a {c} != {v}?", "How many {t} with {c} <> {v}?", "How many {t} without {c} {v} are there?"),
-    *("How many {t} are never {v}?", "How many {t} can't be {v}?", "How many {t} have {c} no longer {v}?"),
-    *("How many {t} instead of {v} are there?", "How many {t} are anything but {v}?", "How many {t} ohne {v}?"),
-    *("Wie viele {t} sind nicht {v}?", "Wie viele {t} außer {v} gibt es?", "Wie viele {t} gibt es ohne {c} {v}?"),
-    *("Wie viele {t} sind weder {v}?", "Wie viele nicht {v} {t} gibt es?", "Wie viele {t} statt {v} gibt es?"),
-    *("Сколько {t} не {v}?", "Сколько {t} кроме {v}?", "Сколько {t} без {c} {v}?", "Сколько {t} вместо {v}?"),
-)
-_OR = ("How many {t} are {v} or {w}?", "Wie viele {t} sind {v} oder {w}?", "Сколько {t} {v} или {w}?")
-_BOTH = ("How many {v} and {w} {t} are there?", "Wie viele {v} und {w} {t} gibt es?", "Сколько {t} {v} и {w}?")
-_RANGES: Mapping[str, Sequence[str]] = {
-    "> {n}": (
-        *("How many {t} have a {c} of more than {n}?", "How many {t} have {c} > {n}?", "How many {t} over {c} {n}?"),
-        *("How many {t} have {c} above {n}?", "How many {t} exceed {c} {n}?", "How many {t} have {c} beyond {n}?"),
-        *(
-            "Wie viele {t} haben {c} über {n}?",
-            "Wie viele {t} haben mehr als {c} {n}?",
-            "Сколько {t} с {c} больше {n}?",
-        ),
-        "Сколько {t} с {c} свыше {n}?",
-    ),
-    "< {n}": (
-        *("How many {t} have {c} under {n}?", "How many {t} have {c} <{n}?", "How many {t} below {c} {n}?"),
-        *("Wie viele {t} haben {c} unter {n}?", "Сколько {t} с {c} меньше {n}?", "Сколько {t} до {c} {n}?"),
-    ),
-    ">= {n}": (
-        *("How many {t} have {c} {n} or more?", "How many {t} have {c} {n}+?", "How many {t} have {c} ≥ {n}?"),
-        *(
-            "How many {t} have at least {c} {n}?",
-            "How many {t} are from {c} {n} on?",
-            "How many {t} have {c} {n} and up?",
-        ),
-        *("Wie viele {t} haben mindestens {c} {n}?", "Wie viele {t} ab {c} {n} gibt es?", "Сколько {t} от {c} {n}?"),
-        "Сколько {t} не менее {c} {n}?",
-    ),
-    "<= {n}": (
-        *(
-            "How many {t} have up to {c} {n}?",
-            "How many {t} have at most {c} {n}?",
-            "How many {t} have {c} {n} or less?",
-        ),
-        *("Wie viele {t} bis {c} {n} gibt es?", "Сколько {t} по {c} {n}?", "How many {t} are there to {c} {n}?"),
-    ),
-    "between {n} and {m}": (
-        *("How many {t} have {c} between {n} and {m}?", "How many {t} have {c} {n} to {m}?"),
-        *("How many {t} have {c} {n}-{m}?", "How many {t} with {c} from {n} through {m} are there?"),
-        *("Wie viele {t} haben {c} zwischen {n} und {m}?", "Wie viele {t} haben {c} von {n} bis {m}?"),
-        "Сколько {t} с {c} от {n} до {m}?",
-    ),
-    "!= {n}": (
-        *("How many {t} do not have {c} {n}?", "How many {t} have {c} != {n}?", "How many {t} have {c} ≠ {n}?"),
-        *("Wie viele {t} haben nicht {c} {n}?", "Сколько {t} не с {c} {n}?"),
-    ),
+def _forms(text: str) -> list[str]:
+    return [form.strip() for form in text.replace("\n", " ").split(" / ")]
+
+
+# {t} is a table, {c} a column, {v} and {w} are values, {n} and {m} numbers, {d} is a time of the year {y}.
+_ALL = _forms("How many {t} are there? / Wie viele {t} gibt es? / Сколько всего {t}? / Total number of {t}")
+_VALUE = _forms("""How many {v} {t} are there? / How many {t} are {v}? / How many of the {t} are {v}? /
+    Wie viele {t} sind {v}? / Wie viele {v} {t} gibt es? / Сколько {t} {v}? / Сколько {v} {t}?""")
+_NAMED = _forms("""How many {t} have the {c} {v}? / How many {t} with {c} {v} are there? /
+    Number of {t} with {c} = {v} /
+    Wie viele {t} haben {c} {v}? / Wie viele {t} mit {c} {v} gibt es? / Сколько {t} с {c} {v}?""")
+_TIME = _forms("""How many {t} have {c} in {d}? / How many {t} with {c} in {d} are there? /
+    Wie viele {t} mit {c} im Jahr {y} gibt es? / Wie viele {t} gab es mit {c} im {d}? /
+    Сколько {t} было с {c} в {d}?""")
+_AND = _forms("How many {v} {t} with the {c} {w}? / How many {t} with {c} {w} that are {v}?")
+_OR = _forms("How many {t} are {v} or {w}? / Wie viele {t} sind {v} oder {w}? / Сколько {t} {v} или {w}?")
+_BOTH = _forms("How many {v} and {w} {t} are there? / Wie viele {v} und {w} {t} gibt es? / Сколько {t} {v} и {w}?")
+_NOT = _forms("""How many {t} are not {v}? / How many {t} aren't {v}? / How many {t} other than {v} are there? /
+    How many non-{v} {t} are there? / How many {t} are there except {v}? / How many {t} but {v} ones are there? /
+    How many {t} have a {c} != {v}? / How many {t} with {c} <> {v}? / How many {t} without {c} {v} are there? /
+    How many {t} are never {v}? / How many {t} can't be {v}? / How many {t} have {c} no longer {v}? /
+    How many {t} instead of {v} are there? / How many {t} are anything but {v}? / How many {t} ohne {v}? /
+    Apart from {v}, how many {t} are there? / How many {t} are there, not counting {v}? /
+    Wie viele {t} sind nicht {v}? / Wie viele {t} außer {v} gibt es? / Wie viele {t} gibt es ohne {c} {v}? /
+    Wie viele {t} sind weder {v}? / Wie viele nicht {v} {t} gibt es? / Wie viele {t} statt {v} gibt es? /
+    Сколько {t} не {v}? / Сколько {t} кроме {v}? / Сколько {t} без {c} {v}? / Сколько {t} вместо {v}?""")
+_RANGES = {
+    "> {n}": """How many {t} have a {c} of more than {n}? / How many {t} have {c} > {n}? / How many {t} over {c} {n}? /
+        How many {t} have {c} above {n}? / How many {t} exceed {c} {n}? / How many {t} have {c} beyond {n}? /
+        Wie viele {t} haben {c} über {n}? / Wie viele {t} haben mehr als {c} {n}? / Сколько {t} с {c} больше {n}? /
+        Сколько {t} с {c} свыше {n}?""",
+    "< {n}": """How many {t} have {c} under {n}? / How many {t} have {c} <{n}? / How many {t} below {c} {n}? /
+        Wie viele {t} haben {c} unter {n}? / Сколько {t} с {c} меньше {n}? / Сколько {t} до {c} {n}?""",
+    ">= {n}": """How many {t} have {c} {n} or more? / How many {t} have {c} {n}+? / How many {t} have {c} ≥ {n}? /
+        How many {t} have at least {c} {n}? / How many {t} are from {c} {n} on? / How many {t} have {c} {n} and up? /
+        Wie viele {t} haben mindestens {c} {n}? / Wie viele {t} ab {c} {n} gibt es? / Сколько {t} от {c} {n}? /
+        Сколько {t} не менее {c} {n}?""",
+    "<= {n}": """How many {t} have up to {c} {n}? / How many {t} have at most {c} {n}? / Сколько {t} по {c} {n}? /
+        How many {t} have {c} {n} or less? / Wie viele {t} bis {c} {n} gibt es? / How many {t} are there to {c} {n}?""",
+    "between {n} and {m}": """How many {t} have {c} between {n} and {m}? / How many {t} have {c} {n} to {m}? /
+        How many {t} have {c} {n}-{m}? / How many {t} with {c} from {n} through {m} are there? /
+        Wie viele {t} haben {c} zwischen {n} und {m}? / Wie viele {t} haben {c} von {n} bis {m}? /
+        Сколько {t} с {c} от {n} до {m}?""",
+    "!= {n}": """How many {t} do not have {c} {n}? / How many {t} have {c} != {n}? / How many {t} have {c} ≠ {n}? /
+        Wie viele {t} haben nicht {c} {n}? / Сколько {t} не с {c} {n}?""",
 }
 _TIMES = {
-    "< '{y}'": (
-        *("How many {t} have {c} before {d}?", "How many {t} have {c} prior to {d}?", "How many {t} have {c} < {d}?"),
-        *("Wie viele {t} gab es mit {c} vor {d}?", "Сколько {t} было с {c} до {d}?", "Сколько {t} было раньше {d}?"),
-    ),
-    ">= '{z}'": (
-        *("How many {t} have {c} after {d}?", "How many {t} have {c} > {d}?", "Wie viele {t} gab es mit {c} nach {d}?"),
-        *("How many {t} have {c} later than {d}?", "Сколько {t} было с {c} после {d}?"),
-    ),
-    ">= '{y}'": (
-        *("How many {t} have {c} since {d}?", "How many {t} have {c} from {d} on?", "How many {t} have {c} as of {d}?"),
-        *("How many {t} have {c} from {d} onwards?", "How many {t} have {c} in {d} or later?"),
-        *("Wie viele {t} gab es mit {c} seit {d}?", "Wie viele {t} gab es mit {c} ab {d}?"),
-        *("Сколько {t} было с {c} с {d}?", "Сколько {t} было с {c} начиная с {d}?"),
-    ),
-    "< '{z}'": (
-        *("How many {t} have {c} until {d}?", "How many {t} have {c} by {d}?", "How many {t} have {c} up to {d}?"),
-        *("How many {t} have {c} through {d}?", "How many {t} have {c} to {d}?"),
-        *("Wie viele {t} gab es mit {c} bis {d}?", "Wie viele {t} gab es mit {c} bis zu {d}?"),
-        *("Сколько {t} было с {c} по {d}?", "Сколько {t} было с {c} к {d}?"),
-    ),
-    "NOT BETWEEN '{y}' AND '{y}~'": (
-        *("How many {t} have {c} not in {d}?", "How many {t} have {c} outside of {d}?"),
-        *("Wie viele {t} gab es mit {c} nicht in {d}?", "Сколько {t} было с {c} не в {d}?"),
-    ),
+    "< '{y}'": """How many {t} have {c} before {d}? / How many {t} have {c} prior to {d}? /
+        How many {t} have {c} < {d}? /
+        Wie viele {t} gab es mit {c} vor {d}? / Сколько {t} было с {c} до {d}? / Сколько {t} было раньше {d}?""",
+    ">= '{z}'": """How many {t} have {c} after {d}? / How many {t} have {c} > {d}? / Сколько {t} было с {c} после {d}? /
+        How many {t} have {c} later than {d}? / Wie viele {t} gab es mit {c} nach {d}?""",
+    ">= '{y}'": """How many {t} have {c} since {d}? / How many {t} have {c} from {d} on? /
+        How many {t} are {c} as of {d}? /
+        How many {t} have {c} from {d} onwards? / How many {t} have {c} in {d} or later? / How many {t} since {d}? /
+        Wie viele {t} gab es mit {c} seit {d}? / Wie viele {t} gab es mit {c} ab {d}? /
+        Wie viele {t} gab es mit {c} von {d} an? / Сколько {t} было с {c} с {d}? / Сколько {t} с {c} начиная с {d}?""",
+    "< '{z}'": """How many {t} have {c} until {d}? / How many {t} have {c} by {d}? / How many {t} have {c} up to {d}? /
+        How many {t} have {c} through {d}? / How many {t} have {c} to {d}? / Wie viele {t} gab es mit {c} bis {d}? /
+        Wie viele {t} gab es mit {c} bis zu {d}? / Сколько {t} было с {c} по {d}? / Сколько {t} было с {c} к {d}?""",
+    "NOT BETWEEN '{y}' AND '{y}~'": """How many {t} have {c} not in {d}? / How many {t} have {c} outside of {d}? /
+        Wie viele {t} gab es mit {c} nicht in {d}? / Сколько {t} было с {c} не в {d}?""",
 }
-# What has no number that could be told, by table, column and value.
-_NEVER = (
-    *("How many {t} per {c} are there?", "How many {t} by {c}?", "How many {t} for each {c}?", "Wie viele {t} je {c}?"),
-    *("Сколько {t} по {c}?", "Сколько {t} на каждый {c}?", "How many {v} {t} grouped by {c}?"),
-    *("How many of the top 3 {t} are {v}?", "How many of the first 5 {t} have the {c} {v}?"),
-    *("How many {t} are from this year?", "Сколько {t} было в этом году?", "Wie viele {t} gab es dieses Jahr?"),
-    *("How many {t} have the flavour {v}?", "How many {t} have a {v} flavour?", "Wie viele {t} haben Geschmack {v}?"),
-    *("How many flavours of {t} are {v}?", "How many times were {t} {v}?", "How many days were {t} {v}?"),
-    *("How many items are {t}?", "How many cases of {t} are there?", "How many {v} flavours have {t}?"),
-    *("What share of {t} is {v}?", "How many {t} are {v} on average?", "How many more {t} are {v}?"),
-)
+# What has no number that could be told.
+_NEVER = _forms("""How many {t} per {c} are there? / How many {t} by {c}? / How many {t} for each {c}? /
+    Wie viele {t} je {c}? / Сколько {t} по {c}? / Сколько {t} на каждый {c}? / How many {v} {t} grouped by {c}? /
+    How many of the top 3 {t} are {v}? / How many of the first 5 {t} have the {c} {v}? / Сколько {t} было в этом году? /
+    How many {t} are from this year? / How many {t} were there in 2021? / Wie viele {t} gab es 2021? /
+    Wie viele {t} gab es dieses Jahr? / Wie viele {t} haben Geschmack {v}? /
+    How many {t} have the flavour {v}? / How many {t} have a {v} flavour? / How many flavours of {t} are {v}? /
+    How many times were {t} {v}? / How many days were {t} {v}? / How many items are {t}? / How many of my {t} are {v}? /
+    How many cases of {t} are there? / How many {v} flavours have {t}? / What share of {t} is {v}? /
+    How many {t} are {v} on average? / How many more {t} are {v}? / How many of them are {v}? / How many are {v}? /
+    How many {t} were {v} in early 2021? / How many {t} were {v} in the first half of 2021? /
+    How many {t} have {v} {c}s?""")
 _NUMBER_OF = {
-    "avg": ("average {c} of {t}", "Was ist der Durchschnitt von {c} der {t}?", "Каково среднее {c} у {t}?"),
-    "sum": ("What is the sum of {c} of all {t}?", "Summe von {c} aller {t}", "Какова сумма {c} всех {t}?"),
-    "max": ("What is the highest {c} of the {t}?", "Was ist das Maximum von {c} der {t}?", "Максимум {c} у {t}?"),
-    "min": ("What is the lowest {c} of the {t}?", "Minimum von {c} der {t}", "Какой минимум {c} у {t}?"),
-    "count(DISTINCT {q}), count": (
-        *("How many different {c} do the {t} have?", "How many {c} do the {t} have?", "How many {c} are there?"),
-        *("Wie viele verschiedene {c} haben die {t}?", "Сколько разных {c} у {t}?", "Number of distinct {c} in {t}"),
-    ),
+    "avg": "average {c} of {t} / Was ist der Durchschnitt von {c} der {t}? / Каково среднее {c} у {t}?",
+    "sum": "What is the sum of {c} of all {t}? / Summe von {c} aller {t} / Какова сумма {c} всех {t}?",
+    "max": "What is the highest {c} of the {t}? / Was ist das Maximum von {c} der {t}? / Максимум {c} у {t}?",
+    "min": "What is the lowest {c} of the {t}? / Minimum von {c} der {t} / Какой минимум {c} у {t}?",
+    "count": """How many different {c} do the {t} have? / How many {c} do the {t} have? / How many {c} are there? /
+        Wie viele verschiedene {c} haben die {t}? / Сколько разных {c} у {t}? / Number of distinct {c} in {t}""",
 }
 _MONTHS = {"en": "March {}", "de": "März {}", "ru": "марте {} года"}
 
@@ -315,7 +277,7 @@ class Questions:
 
     def _every(self) -> Iterator[Asked]:
         for table in self.tables:
-            yield from self._plain(table)
+            yield from self._asked(_ALL, table, [()], readable=True)
             yield from self._with_values(table)
             yield from self._with_numbers(table)
             yield from self._with_times(table)
@@ -348,36 +310,28 @@ class Questions:
         found = [f"{quoted(name)} = '{value}'" for name in table.of("text") if value in table.values(name)]
         if self.database.relations and table is self.tables[1]:
             parent = self.tables[0]
+            kept = f"{quoted(f'{parent.name}_id')} IN (SELECT id FROM {quoted(parent.name)} WHERE "
             its = [name for name in parent.of("text") if value in parent.values(name)]
-            key = f"{parent.name}_id"
-            found += [
-                f"{quoted(key)} IN (SELECT id FROM {quoted(parent.name)} WHERE {quoted(name)} = '{value}')"
-                for name in its
-            ]
-        found += [
-            _is_set(name) for name in table.of("flag") if value in (spoken(name), re.sub(r"\Ais?t? ", "", spoken(name)))
-        ]
+            found += [f"{kept}{quoted(name)} = '{value}')" for name in its]
+        said = {name: spoken(name) for name in table.of("flag")}
+        found += [_is_set(name) for name in said if value in (said[name], re.sub(r"\Ais?t? ", "", said[name]))]
         return found
 
     def _values(self, table: Table) -> list[tuple[str, str]]:
         return [(name, value) for name in table.of("text") for value in table.values(name)]
 
-    def _plain(self, table: Table) -> Iterator[Asked]:
-        yield from self._asked(_PLAIN["all"], table, [()], readable=True)
-
     def _with_values(self, table: Table) -> Iterator[Asked]:
         for name, value in self._values(table):
             said = {"c": spoken(name), "v": value}
             own = f"{quoted(name)} = '{value}'"
-            yield from self._asked(_PLAIN["named"], table, [[own]], readable=value != "No", **said)
+            yield from self._asked(_NAMED, table, [[own]], readable=value != "No", **said)
             if value in _ONLY_NAMED:
                 continue
             readings = self._readings(table, value)
             denied = [one for word in ("not", "nicht", "не") for one in self._readings(table, f"{word} {value}")]
-            yield from self._asked(_PLAIN["value"], table, [[one] for one in readings], readable=True, **said)
-            yield from self._asked(
-                _NOT, table, [*([f"({one}) IS NOT TRUE"] for one in readings), *([d] for d in denied)], **said
-            )
+            yield from self._asked(_VALUE, table, [[one] for one in readings], readable=True, **said)
+            denied += [f"({one}) IS NOT TRUE" for one in readings]
+            yield from self._asked(_NOT, table, [[one] for one in denied], **said)
             yield from self._with_two(table, name, value, readings)
 
     def _with_two(self, table: Table, name: str, value: str, readings: Sequence[str]) -> Iterator[Asked]:
@@ -387,8 +341,7 @@ class Questions:
             said = {"c": spoken(other), "v": value, "w": another}
             own = f"{quoted(other)} = '{another}'"
             if other != name:
-                forms = [f"How many {form}?" for form in _AND]
-                yield from self._asked(forms, table, [(one, own) for one in readings], readable=True, **said)
+                yield from self._asked(_AND, table, [(one, own) for one in readings], readable=True, **said)
             either = [[f"({one} OR {two})"] for one, two in product(readings, self._readings(table, another))]
             yield from self._asked(_OR, table, either, **said)
             if other == name:
@@ -399,11 +352,11 @@ class Questions:
             here, spelt = quoted(name), spoken(name)
             for number in [one for one in table.values(name) if one >= 0]:
                 said = {"c": spelt, "v": number, "n": number, "m": number + 2}
-                yield from self._asked(_PLAIN["named"], table, [[f"{here} = {number}"]], readable=True, **said)
+                yield from self._asked(_NAMED, table, [[f"{here} = {number}"]], readable=True, **said)
                 for condition, forms in _RANGES.items():
                     kept = f"({here} {condition.format(n=number, m=number + 2)}) IS TRUE"
                     kept = f"({here} = {number}) IS NOT TRUE" if condition.startswith("!") else kept
-                    yield from self._asked(forms, table, [[kept]], **said)
+                    yield from self._asked(_forms(forms), table, [[kept]], **said)
 
     def _with_times(self, table: Table) -> Iterator[Asked]:
         for name in table.of("date"):
@@ -411,25 +364,25 @@ class Questions:
             iso = all(str(value)[4] == "-" for value in table.values(name))
             for year in ("2021", "2022"):
                 said = {"c": spoken(name), "d": year, "y": year}
-                yield from self._asked(_PLAIN["time"], table, [[f"{here} LIKE '{year}%'"]], readable=iso, **said)
+                yield from self._asked(_TIME, table, [[f"{here} LIKE '{year}%'"]], readable=iso, **said)
                 for condition, forms in _TIMES.items():
                     kept = f"{here} {condition.format(y=year, z=int(year) + 1)}"
-                    yield from self._asked(forms, table, [[kept]], **said)
-                for form in _PLAIN["time"]:
+                    yield from self._asked(_forms(forms), table, [[kept]], **said)
+                for form in _TIME:
                     said["d"] = _MONTHS[_language(form)].format(year)
                     kept = f"{here} LIKE '{year}-03%'" if "{d}" in form else f"{here} LIKE '{year}%'"
                     yield from self._asked([form], table, [[kept]], readable=iso, **said)
 
     def _of_columns(self, table: Table) -> Iterator[Asked]:
         for name in table.of("text", "integer"):
+            if spoken(name) in [spoken(one.name) for one in self.tables]:
+                continue
             for function, forms in _NUMBER_OF.items():
-                where = function.format(q=quoted(name))
-                # Of a distinct count only the count itself.
-                number = self.one(f"SELECT {where}({quoted(name)}) FROM {quoted(table.name)}")
+                what = f"DISTINCT {quoted(name)}" if function == "count" else quoted(name)
+                number = self.one(f"SELECT {function}({what}) FROM {quoted(table.name)}")
                 may_be = frozenset([number] if isinstance(number, int | float) else [])
-                for form in forms:
-                    if spoken(name) not in [spoken(one.name) for one in self.tables]:
-                        yield Asked(form.format(t=spoken(table.name), c=spoken(name)), may_be)
+                for form in _forms(forms):
+                    yield Asked(form.format(t=spoken(table.name), c=spoken(name)), may_be)
         for name, value in [*self._values(table), *((one, "open") for one in table.of("flag", "date"))]:
             for form in _NEVER:
                 yield Asked(form.format(t=spoken(table.name), c=spoken(name), v=value), frozenset())
@@ -440,8 +393,8 @@ class Questions:
         for word in ABSENT:
             if word in known:
                 continue
-            forms = (*_PLAIN["value"], "How many {t} with {v} {c} are there?") if table.of("text") else _PLAIN["value"]
-            column = spoken((table.of("text") or [""])[0])
+            forms = [*_VALUE, "How many {t} with {v} {c} are there?"]
+            column = spoken(table.of("text")[0])
             yield from (Asked(form.format(t=spoken(table.name), v=word, c=column), frozenset([0.0])) for form in forms)
 
     def _related(self, parent: Table, child: Table) -> Iterator[Asked]:
@@ -449,11 +402,8 @@ class Questions:
         key = quoted(f"{parent.name}_id")
         having = self.one(f"SELECT count(DISTINCT {key}) FROM {c}") or 0
         spelt = {"p": spoken(parent.name), "t": spoken(child.name)}
-        for form in (
-            "How many {p} have {t}?",
-            "Wie viele {p} haben {t}?",
-            "Сколько {p} имеют {t}?",
-            "How many {p} with {t}?",
+        for form in _forms(
+            "How many {p} have {t}? / Wie viele {p} haben {t}? / Сколько {p} имеют {t}? / How many {p} with {t}?"
         ):
             yield Asked(form.format(**spelt), frozenset([having]))
         for name, value in self._values(parent):
@@ -463,16 +413,12 @@ class Questions:
             of_child = self.one(f"SELECT count(*) FROM {c} WHERE {key} IN ({kept})") or 0
             of_parent = self.one(f"SELECT count(DISTINCT {key}) FROM {c} WHERE {key} IN ({kept})") or 0
             said = {**spelt, "v": value, "c": spoken(name)}
-            clash = (
-                bool(self._readings(child, value)) or sum(value in parent.values(one) for one in parent.of("text")) > 1
-            )
-            for form in (
-                "How many {p} with {c} {v} have {t}?",
-                "How many {v} {p} have {t}?",
-                "Wie viele {v} {p} haben {t}?",
+            clash = self._readings(child, value) or sum(value in parent.values(one) for one in parent.of("text")) > 1
+            for form in _forms(
+                "How many {p} with {c} {v} have {t}? / How many {v} {p} have {t}? / Wie viele {v} {p} haben {t}?"
             ):
                 yield Asked(form.format(**said), frozenset([] if clash else [of_parent]))
-            for form in ("How many {t} have {p} with {c} {v}?", "How many {t} of {v} {p} are there?"):
+            for form in _forms("How many {t} have {p} with {c} {v}? / How many {t} of {v} {p} are there?"):
                 yield Asked(form.format(**said), frozenset([] if clash else [of_child]))
 
 

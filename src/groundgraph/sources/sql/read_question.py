@@ -92,7 +92,7 @@ def read_rows(parts: Sequence[str], language: Language, shape: TableShape, vocab
     names = chain.from_iterable(words(_spaced(column.name)) for column in shape.columns)
     plain = language.plain.union(plain_words().intersection(names), language.pronouns if len(parts) > 1 else ())
     for said in parts:
-        dates, asked = _date_condition(said, every, shape, vocabulary, language.months)
+        dates, asked = _date_condition(said, every, shape, vocabulary, language)
         found = _read(asked, said, shape, vocabulary)
         if found is None or _share_name(dates, found[0]) or not _is_plain(said, found[0], plain, language.deciding):
             return None
@@ -201,15 +201,15 @@ def _share_name(dates: Iterable[str], others: Mapping[str, Any]) -> bool:
 
 
 def _date_condition(
-    said: str, every: Sequence[str], shape: TableShape, vocabulary: Vocabulary, months: Sequence[str]
+    said: str, every: Sequence[str], shape: TableShape, vocabulary: Vocabulary, language: Language
 ) -> tuple[dict[str, Any], list[str]]:
     """The condition that "on 1 March 2026", "in March 2026", "in 2026" or "in March" puts on a date column, and the
     stems of the folded text `said` without these.
 
-    Of several date columns it is the one that the words of `every` part name, else the only one that the user declared.
+    Of the date columns it is the only one that `_meant_dates` gives for the words of `every` part.
     A month by itself is that of the only year in which the column has it.
     """
-    dated = _meant_dates([column for column in shape.columns if column.kind in ("date", "datetime")], every)
+    dated, months = _meant_dates(shape, every, language), language.months
     asked = stems(said)
     if len(dated) != 1:
         return {}, asked
@@ -258,10 +258,16 @@ def _only_year(column: str, said: str, month: int, vocabulary: Vocabulary) -> in
     return 0 if is_other or len(known) != 1 else known.pop()
 
 
-def _meant_dates(dated: Sequence[Column], asked: Sequence[str]) -> list[str]:
-    named = [column.name for column in dated if _stems(column) & set(asked)]
-    declared = [column.name for column in dated if column.declared]
-    return next((names for names in (named, declared) if len(names) == 1), [column.name for column in dated])
+def _meant_dates(shape: TableShape, asked: Sequence[str], language: Language) -> list[str]:
+    """The date columns that a question may mean: the named ones, else the declared, else those that are called date. Of
+    "How many patients were there in 2024?" none is meant that is called "birth_date", or "patient_since"."""
+    columns = {one.name: one for one in shape.columns if one.kind in ("date", "datetime")}
+    dated = [name for name in columns if language.deciding.isdisjoint(words(_spaced(name)))]
+    called = {stem for word in language_words("computing", "date") for stem in stems(word)}
+    named = [name for name in dated if _stems(columns[name]) & set(asked)]
+    declared = [name for name in dated if columns[name].declared]
+    plain = [name for name in dated if _stems(columns[name]) <= called]
+    return next((names for names in (named, declared, plain) if len(names) == 1), named or declared or plain)
 
 
 def _read(
