@@ -302,6 +302,12 @@ INSERT INTO members VALUES
         ("How many members joined on 03/04/2021?", None),  # the third of April, or the fourth of March
         ("How many members joined on 31 February 2021?", None),
         ("How many members joined on 1 March?", None),
+        ("How many members joined in 2021 in hall 3?", "hall = 3 and joined >= 2021-01-01 and joined < 2022-01-01: 1"),
+        (
+            "How many members joined in 2021 have the name Cy?",
+            "name = Cy and joined >= 2021-01-01 and joined < 2022-01-01: 1",
+        ),
+        ("How many members joined in 2021 as Cy?", None),
         ("How many members were there in 2021?", None),  # that they joined then is not said
         ("How many of the 4 members are there?", None),  # a number by itself is no key
         ("How many members are in hall 3?", "hall = 3: 2"),

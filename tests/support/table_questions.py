@@ -178,8 +178,7 @@ _NEVER = _forms("""How many {t} per {c} are there? / How many {t} by {c}? / How 
     How many times were {t} {v}? / How many days were {t} {v}? / How many items are {t}? / How many of my {t} are {v}? /
     How many cases of {t} are there? / How many {v} flavours have {t}? / What share of {t} is {v}? /
     How many {t} are {v} on average? / How many more {t} are {v}? / How many of them are {v}? / How many are {v}? /
-    How many {t} were {v} in early 2021? / How many {t} were {v} in the first half of 2021? /
-    How many {t} have {v} {c}s?""")
+    How many {t} were {v} in early 2021? / How many {t} were {v} in the first half of 2021?""")
 _NUMBER_OF = {
     "avg": "average {c} of {t} / Was ist der Durchschnitt von {c} der {t}? / Каково среднее {c} у {t}?",
     "sum": "What is the sum of {c} of all {t}? / Summe von {c} aller {t} / Какова сумма {c} всех {t}?",
@@ -312,7 +311,8 @@ class Questions:
             parent = self.tables[0]
             kept = f"{quoted(f'{parent.name}_id')} IN (SELECT id FROM {quoted(parent.name)} WHERE "
             its = [name for name in parent.of("text") if value in parent.values(name)]
-            found += [f"{kept}{quoted(name)} = '{value}')" for name in its]
+            through = [f"{kept}{quoted(name)} = '{value}')" for name in its]
+            found += [one for one in through if self._count(table, one)]
         said = {name: spoken(name) for name in table.of("flag")}
         found += [_is_set(name) for name in said if value in (said[name], re.sub(r"\Ais?t? ", "", said[name]))]
         return found

@@ -93,7 +93,7 @@ def read_rows(parts: Sequence[str], language: Language, shape: TableShape, vocab
     plain = language.plain.union(plain_words().intersection(names), language.pronouns if len(parts) > 1 else ())
     for said in parts:
         dates, asked = _date_condition(said, every, shape, vocabulary, language)
-        found = _read(asked, said, shape, vocabulary)
+        found = _read(asked, said, shape, vocabulary, dates)
         if found is None or _share_name(dates, found[0]) or not _is_plain(said, found[0], plain, language.deciding):
             return None
         # "And overall?" asks for more than what was asked before.
@@ -271,15 +271,16 @@ def _meant_dates(shape: TableShape, asked: Sequence[str], language: Language) ->
 
 
 def _read(
-    asked: Sequence[str], said: str, shape: TableShape, vocabulary: Vocabulary
+    asked: Sequence[str], said: str, shape: TableShape, vocabulary: Vocabulary, dates: Collection[str] = ()
 ) -> tuple[dict[str, Any], list[str]] | None:
     """The conditions that values in `asked` stand for, longest first, and the stems that are none; None when one could
-    mean two columns of which none is named right before it, or two values.
+    mean two columns of which none is named right before it, or two values. What stood behind the columns of `dates` is
+    no longer there.
     """
     conditions = _wordless_conditions(said, vocabulary)
     left: list[str] = []
     behind = 0  # how much of it stood there when the last value was read
-    names = {column.name: stems(_spaced(column.name)) for column in shape.columns}
+    names = {one.name: stems(_spaced(one.name)) for one in shape.columns if one.name not in dates}
     table = stems(_spaced(shape.name))
     position = 0
     while position < len(asked):
