@@ -17,7 +17,6 @@ from groundgraph.sources.sql.find_cue import Cue, Language, find_cue, language_o
 from groundgraph.sources.sql.read_question import (
     LONGEST_VALUE,
     Reading,
-    Vocabulary,
     as_said,
     is_about,
     is_lookup,
@@ -28,6 +27,7 @@ from groundgraph.sources.sql.read_question import (
 )
 from groundgraph.sources.sql.shape import Column, TableShape, decode
 from groundgraph.sources.sql.sql_dialect import may_match
+from groundgraph.sources.sql.vocabulary import Vocabulary
 from groundgraph.text.follow_up import subjectless_stems
 from groundgraph.text.words import stems
 

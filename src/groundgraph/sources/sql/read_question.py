@@ -9,23 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
 from itertools import chain
 from typing import Any
 
 from groundgraph.sources.sql.compute import Computation, is_numeric
 from groundgraph.sources.sql.find_cue import Cue, Language, may_be_read, plain_words
-from groundgraph.sources.sql.shape import Column, TableShape
+from groundgraph.sources.sql.read_dates import YEAR, date_condition
+from groundgraph.sources.sql.shape import TableShape
+from groundgraph.sources.sql.vocabulary import Vocabulary, name_stems, spaced, stands_behind
 from groundgraph.text.follow_up import language_words
-from groundgraph.text.quantities import take_dates
 from groundgraph.text.words import fold, stem, stems, words
 
-# By the stems of values, the columns that hold them and the values as they are stored there.
-Vocabulary = Mapping[tuple[str, ...], Mapping[str, Sequence[Any]]]
 LONGEST_VALUE = 8
-_YEAR = re.compile(r"[12]\d{3}")
-# The full stop of "1. März".
-_ORDINAL = re.compile(r"(?<=\d)\.(?=\s)")
 # A word, and a number as it is written: "12.50", "2026-03-01".
 _SAID = re.compile(r"\w+(?:[-.,'’/]\w+)*")
 # What words lose that says something: "C++", "A-", "-3", "status != open", "hall > 3".
@@ -51,32 +46,32 @@ class Reading:
     @property
     def names_table(self) -> bool:
         """Whether all words of the table's name are there."""
-        name = set(stems(_spaced(self.shape.name)))
+        name = set(stems(spaced(self.shape.name)))
         return bool(name) and name <= set(self.left)
 
     @property
     def is_of_table(self) -> bool:
         """Whether what is asked for first is the table: "How many customers have orders?" counts no orders."""
-        name = stems(_spaced(self.shape.name))
-        flags = {stem for column, value in self.conditions.items() if value is True for stem in stems(_spaced(column))}
+        name = stems(spaced(self.shape.name))
+        flags = {stem for column, value in self.conditions.items() if value is True for stem in stems(spaced(column))}
         before = self.left[: _place(name, self.left)]
         return self.names_table and self.filler.union(flags).issuperset(before)
 
     @property
     def names_condition(self) -> bool:
         """Whether all words of the name of a column with a condition are there."""
-        return any(set(stems(_spaced(name))) <= set(self.left) for name in self.conditions)
+        return any(set(stems(spaced(name))) <= set(self.left) for name in self.conditions)
 
     @property
     def is_whole(self) -> bool:
         """Whether each word is accounted for: by the table, by a column with a condition, by a value, or as filler."""
-        names = {stem for name in self.conditions for stem in stems(_spaced(name))}
-        return set(_without_name(self.left, stems(_spaced(self.shape.name)))) - self.filler <= names
+        names = {stem for name in self.conditions for stem in stems(spaced(name))}
+        return set(_without_name(self.left, stems(spaced(self.shape.name)))) - self.filler <= names
 
     @property
     def unread(self) -> list[str]:
         """The stems that neither a name nor a value accounts for."""
-        known = set(stems(_spaced(self.shape.name))).union(self.filler, *map(_stems, self.shape.columns))
+        known = set(stems(spaced(self.shape.name))).union(self.filler, *map(name_stems, self.shape.columns))
         return [stem for stem in self.left if stem not in known]
 
 
@@ -89,10 +84,10 @@ def read_rows(parts: Sequence[str], language: Language, shape: TableShape, vocab
     conditions: dict[str, Any] = {}
     left: list[str] = []
     filler = language.filler_in(" ".join(parts))
-    names = chain.from_iterable(words(_spaced(column.name)) for column in shape.columns)
+    names = chain.from_iterable(words(spaced(column.name)) for column in shape.columns)
     plain = language.plain.union(plain_words().intersection(names), language.pronouns if len(parts) > 1 else ())
     for said in parts:
-        dates, asked = _date_condition(said, every, shape, vocabulary, language)
+        dates, asked = date_condition(said, every, shape, vocabulary, language)
         found = _read(asked, said, shape, vocabulary, dates)
         if found is None or _share_name(dates, found[0]) or not _is_plain(said, found[0], plain, language.deciding):
             return None
@@ -136,8 +131,8 @@ def quantity_instead(cue: Cue, shape: TableShape) -> str:
     """The column that says of how many things a row is, where these and not the rows are counted: "How many bolts were
     ordered?" An empty text where there is none, or the table itself is counted: "How many open orders are there?"."""
     named = set(map(fold, language_words("computing", "quantity")))
-    column = next((one.name for one in shape.columns if is_numeric(one) and fold(_spaced(one.name)) in named), "")
-    name = set(stems(_spaced(shape.name)))
+    column = next((one.name for one in shape.columns if is_numeric(one) and fold(spaced(one.name)) in named), "")
+    name = set(stems(spaced(shape.name)))
     # Where no noun follows, as in "how many are open?", it is that of the table.
     rows = not cue.counted or any(name <= set(map(stem, counted)) for counted in cue.counted)
     return "" if rows else column
@@ -146,7 +141,7 @@ def quantity_instead(cue: Cue, shape: TableShape) -> str:
 def is_named_so(cue: Cue, shapes: Sequence[TableShape]) -> bool:
     """Whether a column has the name of what is asked: "What is the number of employees of Acme?", "the top speed"."""
     everything = {*stems(cue.rest), *cue.asking}
-    names = [_stems(column) for shape in shapes for column in shape.columns]
+    names = [name_stems(column) for shape in shapes for column in shape.columns]
     named = [name for name in names if name & cue.asking and name <= everything]
     return any(not (cue.needs == "count" and name <= cue.asking) for name in named)
 
@@ -157,9 +152,11 @@ def is_lookup(cue: Cue, shape: TableShape, vocabulary: Vocabulary) -> bool:
     if found is None or not found[0] or not cue.offered:
         return False
     keys = (*shape.primary_key, *shape.references)
-    left = set(found[1]) - cue.language.filler_in(cue.rest) - set(stems(_spaced(shape.name)))
+    left = set(found[1]) - cue.language.filler_in(cue.rest) - set(stems(spaced(shape.name)))
     others = [
-        _stems(one) for one in shape.columns if one.name not in found[0] and one.name not in keys and is_numeric(one)
+        name_stems(one)
+        for one in shape.columns
+        if one.name not in found[0] and one.name not in keys and is_numeric(one)
     ]
     return bool(left) and any(left <= name for name in others)
 
@@ -176,7 +173,7 @@ def is_about(question: str, cue: Cue, shapes: Sequence[TableShape], best: str) -
     if cue.needs in ("average", "min", "max") and not _names_number(asked, shapes):
         return False
     names = list(
-        chain.from_iterable((set(stems(_spaced(shape.name))), *map(_stems, shape.columns)) for shape in shapes)
+        chain.from_iterable((set(stems(spaced(shape.name))), *map(name_stems, shape.columns)) for shape in shapes)
     )
     if any(name and name <= asked for name in names):
         return True
@@ -187,87 +184,17 @@ def is_about(question: str, cue: Cue, shapes: Sequence[TableShape], best: str) -
 def _names_number(asked: set[str], shapes: Sequence[TableShape]) -> bool:
     """Whether one of the stems `asked` stands in the name of a column of numbers: "price" in "price_eur"."""
     return any(
-        is_numeric(column) and not _stems(column).isdisjoint(asked) for shape in shapes for column in shape.columns
+        is_numeric(column) and not name_stems(column).isdisjoint(asked) for shape in shapes for column in shape.columns
     )
 
 
 def _share_name(dates: Iterable[str], others: Mapping[str, Any]) -> bool:
     """Whether a column of `dates` is one of `others` too, or called like one of yes and no: of "paid in 2021" one word
     would name "paid_at" and "paid"."""
-    named = {stem for name in dates for stem in stems(_spaced(name))}
+    named = {stem for name in dates for stem in stems(spaced(name))}
     return any(
-        name in dates or (is_set is True and named & set(stems(_spaced(name)))) for name, is_set in others.items()
+        name in dates or (is_set is True and named & set(stems(spaced(name)))) for name, is_set in others.items()
     )
-
-
-def _date_condition(
-    said: str, every: Sequence[str], shape: TableShape, vocabulary: Vocabulary, language: Language
-) -> tuple[dict[str, Any], list[str]]:
-    """The condition that "on 1 March 2026", "in March 2026", "in 2026" or "in March" puts on a date column, and the
-    stems of the folded text `said` without these.
-
-    Of the date columns it is the only one that `_meant_dates` gives for the words of `every` part.
-    A month by itself is that of the only year in which the column has it.
-    """
-    dated, months = _meant_dates(shape, every, language), language.months
-    asked = stems(said)
-    if len(dated) != 1:
-        return {}, asked
-    rest, dates = take_dates(_ORDINAL.sub("", said))
-    if dates:
-        plain = len(dates) == 1 and dates[0].year and not dates[0].swapped and not _years(stems(rest))
-        within = _within(dates[0].year or 0, dates[0].month, dates[0].day) if plain else None
-        return ({dated[0]: within}, stems(rest)) if within else ({}, asked)
-    # Behind the name of another column it is a value of that: "sponsor 1999".
-    others = [column.name for column in shape.columns if column.name != dated[0]]
-    years = [at for at in _years(asked) if not any(_stands_behind(name, asked[at], said) for name in others)]
-    named = [at for at, stem in enumerate(asked) if stem in months]
-    if len(years) == 1 and not named:
-        return {dated[0]: _within(int(asked[years[0]]))}, _without(asked, years)
-    if years or len(named) != 1:
-        return {}, asked
-    month = months.index(asked[named[0]]) + 1
-    year = _only_year(dated[0], asked[named[0]], month, vocabulary)
-    return ({dated[0]: _within(year, month)}, _without(asked, named)) if year else ({}, asked)
-
-
-def _years(asked: Sequence[str]) -> list[int]:
-    return [at for at, stem in enumerate(asked) if _YEAR.fullmatch(stem)]
-
-
-def _within(year: int, month: int | None = None, day: int | None = None) -> dict[str, str] | None:
-    """The days of a year, of a month, or one; None for a day that there is not."""
-    try:
-        first = date(year, month or 1, day or 1)
-    except ValueError:
-        return None
-    last = month or 12
-    after = first + timedelta(days=1) if day else date(year + last // 12, last % 12 + 1, 1)
-    return {"gte": first.isoformat(), "lt": after.isoformat()}
-
-
-def _without(asked: Sequence[str], places: Sequence[int]) -> list[str]:
-    return [stem for at, stem in enumerate(asked) if at not in places]
-
-
-def _only_year(column: str, said: str, month: int, vocabulary: Vocabulary) -> int:
-    """The only year of whose month `month` a date column holds a day; 0 where there is none or several, where a column
-    holds the name itself, and for one of three letters, which may be another word: "how many may be open?"."""
-    known = {int(name[0]) for name, found in vocabulary.items() if column in found and name[1:2] == (f"{month:02}",)}
-    is_other = (said,) in vocabulary or len(said) <= len("may")
-    return 0 if is_other or len(known) != 1 else known.pop()
-
-
-def _meant_dates(shape: TableShape, asked: Sequence[str], language: Language) -> list[str]:
-    """The date columns that a question may mean: the named ones, else the declared, else those that are called date. Of
-    "How many patients were there in 2024?" none is meant that is called "birth_date", or "patient_since"."""
-    columns = {one.name: one for one in shape.columns if one.kind in ("date", "datetime")}
-    dated = [name for name in columns if language.deciding.isdisjoint(words(_spaced(name)))]
-    called = {stem for word in language_words("computing", "date") for stem in stems(word)}
-    named = [name for name in dated if _stems(columns[name]) & set(asked)]
-    declared = [name for name in dated if columns[name].declared]
-    plain = [name for name in dated if _stems(columns[name]) <= called]
-    return next((names for names in (named, declared, plain) if len(names) == 1), named or declared or plain)
 
 
 def _read(
@@ -280,8 +207,8 @@ def _read(
     conditions = _wordless_conditions(said, vocabulary)
     left: list[str] = []
     behind = 0  # how much of it stood there when the last value was read
-    names = {one.name: stems(_spaced(one.name)) for one in shape.columns if one.name not in dates}
-    table = stems(_spaced(shape.name))
+    names = {one.name: stems(spaced(one.name)) for one in shape.columns if one.name not in dates}
+    table = stems(spaced(shape.name))
     position = 0
     while position < len(asked):
         named = _named_last(left[behind:], names, table)
@@ -327,8 +254,8 @@ def _name_at(asked: Sequence[str], found: Mapping[str, Sequence[Any]], length: i
     """How many stems the longest of `names` has with which `asked` begins; 0 for none. What is `found` as a value of
     the same `length` too is a name where it is the same word."""
     said = _words_of(found)
-    stand = ((own, name) for name in names if list(asked[: len(own := stems(_spaced(name)))]) == own)
-    sizes = (len(own) for own, name in stand if len(own) > length or said.issubset(words(_spaced(name))))
+    stand = ((own, name) for name in names if list(asked[: len(own := stems(spaced(name)))]) == own)
+    sizes = (len(own) for own, name in stand if len(own) > length or said.issubset(words(spaced(name))))
     return max(sizes, default=0)
 
 
@@ -353,18 +280,16 @@ def _named_last(left: list[str], names: Mapping[str, list[str]], table: list[str
 
 def _flags(left: Sequence[str], shape: TableShape) -> dict[str, bool]:
     """The columns of yes and no that are named: "which employees are active?". One called "not_paid" is not read."""
-    flags = {column.name: stems(_spaced(column.name)) for column in shape.columns if column.kind == "boolean"}
-    named = {name: own for name, own in flags.items() if _place(own, left) < len(left) and may_be_read(_spaced(name))}
+    flags = {column.name: stems(spaced(column.name)) for column in shape.columns if column.kind == "boolean"}
+    named = {name: own for name, own in flags.items() if _place(own, left) < len(left) and may_be_read(spaced(name))}
     return {name: True for name, own in named.items() if not any(set(own) < set(other) for other in named.values())}
 
 
 def _means_number(column: str, number: str, said: str) -> bool:
     """Whether `number` is one of `column`: its name stands right before it, or it is a year and that is the name. Any
     other one may be a day, a key, or how many there are: "how many of the 4 customers"."""
-    is_year = _YEAR.fullmatch(number) is not None and fold(column) in map(
-        fold, language_words("dates", "units", "year")
-    )
-    return is_year or _stands_behind(column, number, said)
+    is_year = YEAR.fullmatch(number) is not None and fold(column) in map(fold, language_words("dates", "units", "year"))
+    return is_year or stands_behind(column, number, said)
 
 
 def _words_of(found: Mapping[str, Sequence[Any]]) -> set[str]:
@@ -374,12 +299,7 @@ def _words_of(found: Mapping[str, Sequence[Any]]) -> set[str]:
 def _wordless_conditions(said: str, vocabulary: Vocabulary) -> dict[str, Any]:
     """Of values without a content word, such as "A": each stands for itself behind the name of its column only."""
     wordless = vocabulary.get((), {})
-    return {name: value for name, values in wordless.items() for value in values if _stands_behind(name, value, said)}
-
-
-def _stands_behind(column: str, value: Any, said: str) -> bool:
-    name, own = re.escape(fold(_spaced(column))), re.escape(fold(str(value)).strip())
-    return bool(own) and re.search(rf"(?<!\w){name}[\s:=]+{own}(?![\w+#])", said) is not None
+    return {name: value for name, values in wordless.items() for value in values if stands_behind(name, value, said)}
 
 
 def _said_values(found: Mapping[str, Sequence[Any]], said: str) -> dict[str, list[Any]]:
@@ -437,11 +357,3 @@ def _add(conditions: dict[str, Any], column: str, value: Any) -> None:
         conditions[column] = value
     elif value not in _listed(known):
         conditions[column] = [*_listed(known), value]
-
-
-def _stems(column: Column) -> set[str]:
-    return set(stems(_spaced(column.name)))
-
-
-def _spaced(name: str) -> str:
-    return name.replace("_", " ")
