@@ -66,4 +66,4 @@ def test_what_is_counted_is_what_was_asked_for(database, random):
 def test_most_questions_that_can_be_read_are_answered():
     if not _tally:
         test_what_is_counted_is_what_was_asked_for()
-    assert _tally["answered"] > 0.8 * _tally["readable"] > 0
+    assert _tally["answered"] > 0.7 * _tally["readable"] > 0
