@@ -210,6 +210,8 @@ INSERT INTO "offene posten" VALUES
         # A word of a column's name may set a limit.
         ("How many visits have visitor since 2021?", None),
         ("How many visits were there in 2021?", None),
+        # A word names a column of days, or is a value.
+        ("Wie viele offene posten gab es mit bezahlt am im März 2021?", None),
         ("How many offene posten were there in March 2021?", None),
         ("How many express visits are new?", "state = new and express = True: 1"),
         # The key of a partner is no number of partners.

@@ -207,11 +207,12 @@ def _read(
     conditions = _wordless_conditions(said, vocabulary)
     left: list[str] = []
     behind = 0  # how much of it stood there when the last value was read
-    names = {one.name: stems(spaced(one.name)) for one in shape.columns if one.name not in dates}
+    names = {one.name: stems(spaced(one.name)) for one in shape.columns}
+    awaited = {name: own for name, own in names.items() if name not in dates}
     table = stems(spaced(shape.name))
     position = 0
     while position < len(asked):
-        named = _named_last(left[behind:], names, table)
+        named = _named_last(left[behind:], awaited, table)
         length, found = _value_at(asked, position, said, vocabulary)
         own = asked[position : position + length]
         flagged = bool(found) and not named and bool(_flags(own, shape))
