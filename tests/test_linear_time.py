@@ -18,7 +18,7 @@ import groundgraph
 
 # Parts, so that several processes share the work.
 PARTS = 4
-SHORT, LONG = (512, 2048), (12_500, 25_000, 50_000, 100_000)
+SHORT, LONG = (512, 2048), (12_500, 50_000)
 # How many of the attacks that a pattern or function is slowest with are tried with long texts.
 WORST = 6
 # Functions that are not a matter of the text that somebody else wrote, or whose time is another's.
