@@ -41,7 +41,7 @@ test-live-slow: .venv/ready
 # and over it with servers, and readers beside a writer.
 test-long: .venv/ready
 	$(PYTEST) -n auto $(shell grep -rl "mark.guard" tests) -m "guard and not live" --explore-seconds=600
-	$(PYTEST) tests/serve/test_serve_load.py tests/graph/test_load.py \
+	$(PYTEST) tests/serve/test_serve_load.py tests/graph/test_load.py tests/graph/test_many_turns.py \
 		tests/sources/knowledge_base/test_words_endurance.py -m long -o faulthandler_timeout=3600
 
 # A LangGraph Server on loopback, without a key; LangGraph Studio connects to it.
