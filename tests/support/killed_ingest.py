@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
+
+from forks import FORKS
 
 from groundgraph import ingest_graph, load_settings
 from groundgraph.graph.ingest_documents import run_ingest
@@ -16,9 +17,7 @@ from groundgraph.testing import NgramEmbeddings
 
 def started(folder: Path, settings: dict[str, Any], given: dict[str, Any]) -> ForkServerProcess:
     """An ingest by `settings` below `folder`, whose report it writes there at its end."""
-    forks = get_context("forkserver")
-    forks.set_forkserver_preload([__name__])
-    process = forks.Process(target=_ingest, args=(folder, settings, given))
+    process = FORKS.Process(target=_ingest, args=(folder, settings, given))
     process.start()
     return process
 
