@@ -97,8 +97,8 @@ def test_a_set_with_rewrites_needs_them_and_their_vectors(small):
 @pytest.mark.covers("L14")
 @pytest.mark.slow
 async def test_a_given_rewrite_gives_the_figure_of_the_rewrite_and_no_model_costs_nothing(data, tmp_path):
-    async def figures(wanted: PublicSet) -> dict[str, float]:
-        searched = await search_set(wanted, data, data / "vectors", tmp_path / "bases", lambda _: None)
+    async def figures(wanted: PublicSet, vectors: Path = data / "vectors") -> dict[str, float]:
+        searched = await search_set(wanted, data, vectors, tmp_path / "bases", lambda _: None)
         judged = searched.dataset.judged
         values = {
             way: retrieval_values(judged, {one.query: one.documents for one in answered})["nDCG@5"]
@@ -110,6 +110,7 @@ async def test_a_given_rewrite_gives_the_figure_of_the_rewrite_and_no_model_cost
     assert set(rewritten) == set(rewrite) >= {LEXICAL, HYBRID}
     for way, value in rewrite.items():
         assert rewritten[way] == pytest.approx(value, abs=0.001), way
-    conversation, last_turn = await figures(CONVERSATION), await figures(LAST_TURN)
+    # Words alone, since no vectors are there.
+    conversation, last_turn = await figures(CONVERSATION, tmp_path), await figures(LAST_TURN, tmp_path)
     assert conversation[LEXICAL] >= last_turn[LEXICAL] - 0.01
     assert rewritten[LEXICAL] > last_turn[LEXICAL]
