@@ -31,6 +31,7 @@ def test_each_make_command_is_a_target(target: str) -> None:
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_commands_run(tmp_path: Path) -> None:
     run = run_commands([line for line in COMMANDS if not line.startswith("make ")], tmp_path)
     assert run.returncode == 0, run.stderr

@@ -96,9 +96,9 @@ def test_a_set_with_rewrites_needs_them_and_their_vectors(small):
 
 @pytest.mark.covers("L14")
 @pytest.mark.slow
-async def test_a_given_rewrite_gives_the_figure_of_the_rewrite_and_no_model_costs_nothing(data, tmp_path):
+async def test_a_given_rewrite_gives_the_figure_of_the_rewrite_and_no_model_costs_nothing(data, bases, tmp_path):
     async def figures(wanted: PublicSet, vectors: Path = data / "vectors") -> dict[str, float]:
-        searched = await search_set(wanted, data, vectors, tmp_path / "bases", lambda _: None)
+        searched = await search_set(wanted, data, vectors, bases, lambda _: None)
         judged = searched.dataset.judged
         values = {
             way: retrieval_values(judged, {one.query: one.documents for one in answered})["nDCG@5"]

@@ -27,10 +27,10 @@ LEAST_KEPT = 0.97
     ],
 )
 async def test_each_way_reaches_its_figure_words_and_vectors_together_fall_behind_neither(
-    tmp_path, data, title, least, kept
+    bases, data, title, least, kept
 ):
     wanted = SETS[title]
-    searched = await search_set(wanted, data, data / "vectors", tmp_path, lambda _: None)
+    searched = await search_set(wanted, data, data / "vectors", bases, lambda _: None)
     found = {way: figure.value for way, figure in retrieval_rows(wanted, searched)[0].figures.items()}
     shares = {way: figure.value for way, figure in threshold_row(wanted, searched).figures.items()}
     print(found, shares)
