@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage
 
 from benchmarks.public_sets.given_rewrites import given_rewrites, with_rewriting
 from benchmarks.public_sets.search_ways import search_set
-from benchmarks.public_sets.sets import CONVERSATION, HYBRID, LAST_TURN, LEXICAL, REWRITE, REWRITTEN, PublicSet
+from benchmarks.public_sets.sets import HYBRID, LAST_TURN, LEXICAL, REWRITE, REWRITTEN, PublicSet
 from groundgraph import load_settings
 from groundgraph.core.errors import ModelError
 from groundgraph.evals.dataset import load_dataset
@@ -110,7 +110,5 @@ async def test_a_given_rewrite_gives_the_figure_of_the_rewrite_and_no_model_cost
     assert set(rewritten) == set(rewrite) >= {LEXICAL, HYBRID}
     for way, value in rewrite.items():
         assert rewritten[way] == pytest.approx(value, abs=0.001), way
-    # Words alone, since no vectors are there.
-    conversation, last_turn = await figures(CONVERSATION, tmp_path), await figures(LAST_TURN, tmp_path)
-    assert conversation[LEXICAL] >= last_turn[LEXICAL] - 0.01
-    assert rewritten[LEXICAL] > last_turn[LEXICAL]
+    # By words alone, since no vectors are there.
+    assert rewritten[LEXICAL] > (await figures(LAST_TURN, tmp_path))[LEXICAL]
