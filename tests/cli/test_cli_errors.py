@@ -107,9 +107,9 @@ def test_json_behind_two_dashes_is_no_option(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_a_damaged_database_is_a_message(filled_run, tmp_path):
+def test_a_damaged_database_is_a_message(filled, tmp_path):
     (tmp_path / ".groundgraph" / "threads.sqlite").write_bytes(b"no database" * 100)
-    ran = filled_run("ask", "What is a scope?")
+    ran = filled("ask", "What is a scope?")
     assert ran.code == 3
     assert ran.err.startswith("Error: The file ")
     assert "threads.sqlite of the checkpointer or the store is not a database" in ran.err
