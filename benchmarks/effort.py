@@ -37,4 +37,4 @@ class Effort:
 
 
 FULL = Effort(rounds=12, turns=20, waits=7, long_threads=(200, 1000), processes=7)
-QUICK = Effort(rounds=2, turns=3, waits=1, long_threads=(20,), processes=1, chunks=2_000, questions=10)
+QUICK = Effort(rounds=1, turns=1, waits=1, long_threads=(20,), processes=1, chunks=2_000, questions=10)

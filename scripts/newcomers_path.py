@@ -100,7 +100,8 @@ def page_from_pip(clone: Path, folder: Path) -> None:
         [str(binaries / "pip"), "install", "-q", f"{clone}[page]"],
         [str(binaries / "groundgraph"), "demo", "--to", "demo"],
     ):
-        subprocess.run(command, cwd=folder, env=variables(None), check=True)
+        # What nobody imports need not be compiled.
+        subprocess.run(command, cwd=folder, env={**variables(None), "PIP_NO_COMPILE": "1"}, check=True)
     command = [str(binaries / "groundgraph"), "serve", "demo", "--no-open", "--port", "0", "--json"]
     process = subprocess.Popen(command, cwd=folder, env=variables(None), stdout=subprocess.PIPE)
     try:

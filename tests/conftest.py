@@ -56,6 +56,13 @@ def data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def bases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where corpora are kept as knowledge bases, for all processes of a run: a file is there when it is complete."""
+    folder = tmp_path_factory.getbasetemp()
+    return (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "bases"
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--explore-seconds", type=float, default=0.0, help="look for new examples this long, in all")
     parser.addoption("--explore-seed", type=int, default=None, help="with the seed that a run printed")

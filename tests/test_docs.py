@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from documented import ROOT, all_blocks, blocks, build_configuration, run_commands, run_python
+from documented import ROOT, all_blocks, blocks, build_configuration, run_commands
+from forks import run_code
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 # A block without a kind is a drawing; `text` is what the commands print; `yml` is YAML that is no
@@ -31,8 +32,8 @@ def test_every_block_is_of_a_known_kind(page: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("code", _each("python"))
 def test_the_python_code_runs(code: str, tmp_path: Path) -> None:
-    run = run_python(code, tmp_path)
-    assert run.returncode == 0, run.stderr
+    ended, printed = run_code(code, tmp_path)
+    assert ended == 0, printed
 
 
 @pytest.mark.parametrize("text", _each("yaml"))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 GOLDEN = Path(__file__).parent.parent / "scripts" / "golden.py"
 SAMPLE = ("fixtures/memory", "fixtures/langchain*", "turns/conversational", "turns/review", "pictures/turn")
 

@@ -86,6 +86,7 @@ def wheels(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> list[P
     return built
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_whole_package_and_nothing_else(wheels: list[Path]) -> None:
     contents = [set(zipfile.ZipFile(wheel).namelist()) for wheel in wheels]
     own = [{name for name in names if ".dist-info/" not in name} for names in contents]
@@ -117,6 +118,7 @@ def installed(wheel: Path, target: Path, code: str) -> str:
     return run.stdout
 
 
+@pytest.mark.slow
 def test_every_module_of_the_installed_wheel_can_be_imported(wheels: list[Path], tmp_path: Path) -> None:
     code = """
 import groundgraph, importlib, pkgutil
@@ -131,6 +133,7 @@ print(len(names), groundgraph.__file__)
     assert int(count) > 300
 
 
+@pytest.mark.slow
 def test_the_installed_wheel_renders_every_prompt_and_answers(wheels: list[Path], tmp_path: Path) -> None:
     code = """
 import groundgraph, asyncio

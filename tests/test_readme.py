@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from documented import ROOT, all_blocks, blocks, build_configuration, run_commands, run_python
+from documented import ROOT, all_blocks, blocks, build_configuration, run_commands
+from forks import run_code
 from pictures import GRAPHS, PAGE, with_pictures
 
 from groundgraph import load_settings
@@ -30,6 +31,7 @@ def test_each_make_command_is_a_target(target: str) -> None:
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_commands_run(tmp_path: Path) -> None:
     run = run_commands([line for line in COMMANDS if not line.startswith("make ")], tmp_path)
     assert run.returncode == 0, run.stderr
@@ -40,8 +42,8 @@ def test_the_commands_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", blocks(README, "python"))
 def test_the_python_code_runs(code: str, tmp_path: Path) -> None:
-    run = run_python(code, tmp_path)
-    assert run.returncode == 0, run.stderr
+    ended, printed = run_code(code, tmp_path)
+    assert ended == 0, printed
 
 
 @pytest.mark.parametrize("text", blocks(README, "yaml"))

@@ -10,11 +10,10 @@ from langchain_core.messages import HumanMessage
 
 from benchmarks.public_sets.given_rewrites import given_rewrites, with_rewriting
 from benchmarks.public_sets.search_ways import search_set
-from benchmarks.public_sets.sets import CONVERSATION, HYBRID, LAST_TURN, LEXICAL, REWRITE, REWRITTEN, PublicSet
+from benchmarks.public_sets.sets import LEXICAL, REWRITE, REWRITTEN
 from groundgraph import load_settings
 from groundgraph.core.errors import ModelError
 from groundgraph.evals.dataset import load_dataset
-from groundgraph.evals.measures import retrieval_values
 from groundgraph.evals.run_queries import evaluation_settings
 
 ROWS = {
@@ -92,24 +91,3 @@ def test_a_set_with_rewrites_needs_them_and_their_vectors(small):
     assert not REWRITTEN.has_vectors(vectors)
     (vectors / "mtrag_pool.queries_rewrite.npy").touch()
     assert REWRITTEN.has_vectors(vectors)
-
-
-@pytest.mark.covers("L14")
-@pytest.mark.slow
-async def test_a_given_rewrite_gives_the_figure_of_the_rewrite_and_no_model_costs_nothing(data, tmp_path):
-    async def figures(wanted: PublicSet) -> dict[str, float]:
-        searched = await search_set(wanted, data, data / "vectors", tmp_path / "bases", lambda _: None)
-        judged = searched.dataset.judged
-        values = {
-            way: retrieval_values(judged, {one.query: one.documents for one in answered})["nDCG@5"]
-            for way, answered in searched.found.items()
-        }
-        return {way: sum(own.values()) / len(own) for way, own in values.items()}
-
-    rewritten, rewrite = await figures(REWRITTEN), await figures(REWRITE)
-    assert set(rewritten) == set(rewrite) >= {LEXICAL, HYBRID}
-    for way, value in rewrite.items():
-        assert rewritten[way] == pytest.approx(value, abs=0.001), way
-    conversation, last_turn = await figures(CONVERSATION), await figures(LAST_TURN)
-    assert conversation[LEXICAL] >= last_turn[LEXICAL] - 0.01
-    assert rewritten[LEXICAL] > last_turn[LEXICAL]

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def clapnq(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float]]:
+def clapnq(data: Path, bases: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float]]:
     """Per measure the figures on clapnq by words alone."""
     import contextlib
     import io
@@ -21,7 +21,7 @@ def clapnq(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, di
     folder = tmp_path_factory.mktemp("clapnq")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        arguments = ["--vectors", str(folder), "--bases", str(folder / "bases"), "--only", "clapnq", "--json"]
+        arguments = ["--vectors", str(folder), "--bases", str(bases), "--only", "clapnq", "--json"]
         assert main([str(data), *arguments]) == 0
     rows = json.loads(printed.getvalue())["rows"]
     return {row["measure"]: {name: one["value"] for name, one in row["figures"].items()} for row in rows}

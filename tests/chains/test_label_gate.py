@@ -284,3 +284,23 @@ def test_an_image_in_the_code_of_evidence_is_escaped_too(code):
     """A backtick in a title before it would turn code into text."""
     assert "![" not in escape_labels(code)
     assert escape_labels("`vec![1, 2]` and `if !x[0]`") == "`vec![1, 2]` and `if !x[0]`"
+
+
+@pytest.mark.covers("fault 57", "fault 65")
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[a](javascript:b)", "[a\\](javascript:b)"),
+        ("[a]( <JavaScript:b>)", "[a\\]( \\<JavaScript:b>)"),
+        ("[a](java&#x73;cript:b)", "[a\\](java&#x73;cript:b)"),
+        ("[a](data:text/html,x)", "[a\\](data:text/html,x)"),
+        ("<javascript:b>", "\\<javascript:b>"),
+        ('<a href="javascript:b">', '\\<a href="javascript:b">'),
+        ("[a]: vbscript:b", "[a]\\: vbscript:b"),
+        ("[a](metadata.md) and <b>", "[a](metadata.md) and <b>"),
+        ("[a](https://e.org/?a=1&b=2)", "[a](https://e.org/?a=1&b=2)"),
+    ],
+)
+def test_what_a_document_holds_runs_nothing_in_an_answer(text, shown):
+    assert escape_labels(text) == shown
+    assert escape_labels(shown) == shown

@@ -14,6 +14,7 @@ from groundgraph.answers.quotes import (
     MAX_QUOTES,
     select_for_parts,
     select_quotes,
+    with_hidden,
     with_names,
 )
 from groundgraph.answers.sentence_index import sentences_of
@@ -125,6 +126,14 @@ CODE = "```python\nclient = Client(timeout=10.0)\n\nclient.get(url)\n```"
             "There are two timeouts:\n\n* **connect** waits\n  for the host.\n* **read** for data.",
         ),
         ("How many seconds is the default?", "| default | seconds |\n|--|--|\n| connect | 5 |"),
+        (
+            "How many seconds has the handshake?",
+            "<table>\n<tr><td>connect</td><td>5 seconds</td></tr>\n<tr><td>handshake</td><td>9</td></tr>\n</table>",
+        ),
+        (
+            "How many seconds has the handshake?",
+            "=========  =======\nwhat       seconds\n=========  =======\nhandshake  9\n=========  =======",
+        ),
         ("What does client.get do with the url?", f"Then it is called, without a colon.\n{CODE}"),
     ],
 )
@@ -266,3 +275,23 @@ def test_a_name_of_the_question_that_no_quote_holds_is_quoted_for():
     assert with_names("How many background checks were there in Ohio?", quotes, evidence) == quotes
     titled = [SourceResult(piece.content, "id", "docs", "memory", metadata={"title": "Kentucky"}) for piece in evidence]
     assert with_names(question, quotes, titled) == quotes
+
+
+@pytest.mark.parametrize("hidden", ["x = 4 * {seal} / (pressure + 2) <bar> [max] = 9;", "Seal pressure: 9 bar"])
+def test_what_cannot_stand_alone_is_quoted_where_nothing_else_holds_what_is_asked(hidden):
+    content = f"The pump stands in hall 4.\n\n{hidden}\n\nThe pump weighs 12 kg."
+    running = {"running_lines": ["Seal pressure: # bar"]}
+    evidence = [SourceResult(content, "id", "docs", "memory", metadata=running)]
+    question = "What is the seal pressure of the pump?"
+    quotes = with_hidden(question, select_quotes(question, evidence), evidence)
+    assert quotes[0].text == hidden
+    assert with_hidden("What does the pump weigh?", quotes[1:], evidence) == quotes[1:]
+
+
+def test_a_short_answer_below_its_own_question_is_quoted():
+    question = "How long is the warranty of the saw?"
+    content = f"# Saw\n\nThe drill is checked.\n\n### {question}\n\n36 months.\n\n### Who repairs it?\n\nMoser"
+    evidence = [SourceResult(content, "id", "docs", "memory", metadata={"section": f"Saw > {question}"})]
+    quotes = select_quotes(question, evidence)
+    assert any("36 months." in quote.text for quote in quotes)
+    assert not any("#" in quote.text for quote in quotes)

@@ -40,7 +40,7 @@ def run(tmp_path: Path) -> Run:
     """Runs `groundgraph` with the given arguments in `tmp_path`."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GROUNDGRAPH_")}
 
-    def run(*arguments: str | bytes, cwd: Path | None = None, **environment: str) -> Ran:
+    def run(*arguments: str, cwd: Path | None = None, **environment: str) -> Ran:
         done = subprocess.run(
             [sys.executable, "-m", "groundgraph", *arguments],
             cwd=cwd or tmp_path,

@@ -11,8 +11,8 @@ QUESTION = "When does an access token expire?"
 
 
 @pytest.mark.covers("U5")
-def test_an_answer_with_its_citations(filled_run):
-    ran = filled_run("ask", QUESTION)
+def test_an_answer_with_its_citations(filled):
+    ran = filled("ask", QUESTION)
     assert ran.code == 0
     assert "> An access token expires after one hour. 🙂 A refresh token lives for 30 days. [1]" in ran.out
     assert ran.out.count("[1] knowledge_base: docs/tokens.md:3\n") == 1
@@ -70,8 +70,9 @@ def test_a_terminal_without_unicode_still_gets_valid_json(filled_run):
 
 
 @pytest.mark.covers("fault 5")
-def test_bytes_that_are_no_text_are_replaced(filled_run):
-    turn = filled_run("ask", b"access token \xff", "--json").json
+def test_bytes_that_are_no_text_are_replaced(filled):
+    # What Python makes of a byte that is no text.
+    turn = filled("ask", "access token \udcff", "--json").json
     assert turn["messages"][0]["text"] == "access token \ufffd"
     assert len(turn["notes"]) == 1
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from groundgraph.cli.main import main
-from groundgraph.cli.output import code_of
+from groundgraph.cli.output import code_of, printable
 from groundgraph.core.errors import (
     ConfigurationError,
     FilterInvalid,
@@ -107,9 +107,9 @@ def test_json_behind_two_dashes_is_no_option(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_a_damaged_database_is_a_message(filled_run, tmp_path):
+def test_a_damaged_database_is_a_message(filled, tmp_path):
     (tmp_path / ".groundgraph" / "threads.sqlite").write_bytes(b"no database" * 100)
-    ran = filled_run("ask", "What is a scope?")
+    ran = filled("ask", "What is a scope?")
     assert ran.code == 3
     assert ran.err.startswith("Error: The file ")
     assert "threads.sqlite of the checkpointer or the store is not a database" in ran.err
@@ -170,3 +170,8 @@ def test_a_reader_that_leaves_is_no_error(filled, tmp_path):
     err = process.stderr.read()
     process.stderr.close()
     assert (process.wait(timeout=200), err) == (0, b"")
+
+
+@pytest.mark.covers("fault 102")
+def test_what_hides_or_reorders_text_is_shown_on_the_terminal():
+    assert printable("a\u202eb\x1b[1m\tc\rd\r\n") == "a\ufffdb\ufffd[1m\tc\ufffdd\n"

@@ -86,7 +86,7 @@ def test_ctrl_c_leaves_no_process_and_no_traceback(mixed, tmp_path):
             time.sleep(0.01)
         time.sleep(0.3)
         ingest.send_signal(signal.SIGINT)
-        _, err = ingest.communicate(timeout=10)
+        _, err = ingest.communicate(timeout=60)
     assert readers
     assert not [reader for reader in readers if resident(reader)]
     assert ingest.returncode != 0

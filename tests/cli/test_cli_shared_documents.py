@@ -14,7 +14,7 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.sources.knowledge_base.store import EmbeddedStore
 
-pytestmark = pytest.mark.covers("K2")
+pytestmark = [pytest.mark.slow, pytest.mark.covers("K2")]
 
 # What a reader sees in the file itself.
 PHRASES = {

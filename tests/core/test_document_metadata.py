@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundgraph.core.document import MARKDOWN, PDF, Document, Part
+from groundgraph.core.errors import IngestError
 from groundgraph.ingest.metadata import MetadataRules, SetField, with_metadata
 from groundgraph.settings.knowledge_base import KnowledgeBaseSettings
 
@@ -51,3 +52,21 @@ def test_records_lose_only_the_values_that_are_wrong():
     assert [part.metadata for part in described.parts] == [{"date": "2026-01-05", "n": 1}, {"n": 2}, {"date": None}]
     [warning] = described.warnings
     assert "in 1 of its parts; the first: 'soon' is not a value of type date" in warning
+
+
+GUARDED = MetadataRules.of(KnowledgeBaseSettings(fields={"date": {"type": "date"}, "n": {}}), guarding=["date"])
+
+
+@pytest.mark.covers("I8")
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        (Document("x", "text", metadata={"date": "soon"}), "'date' was left out"),
+        (Document("x", "a b", parts=(Part(0, 1, {"date": "2026-01-05"}), Part(2, 3, {"date": "soon"}))), "1 of its"),
+        (Document("x.md", "---\ntitle: A: B\ndate: 2026-01-05\n---\ntext", MARKDOWN), "front matter cannot be read"),
+    ],
+)
+def test_what_loses_a_field_by_which_filters_keep_it_away_is_not_taken_in(document, told):
+    with pytest.raises(IngestError, match=told):
+        with_metadata(document, GUARDED, {})
+    assert with_metadata(document, RULES, {}).metadata.get("date") in (None, "2026-01-01")

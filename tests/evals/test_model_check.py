@@ -41,11 +41,13 @@ def lost(check: ModelCheck) -> set[str]:
     return {mark for mark in TITLES if check.share(mark).right < check.share(mark).n}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHARACTERS)
 def test_a_character_loses_the_marks_that_it_deserves_and_no_others(name: str) -> None:
     assert lost(checked(name)) == DESERVED[name]
 
 
+@pytest.mark.slow
 def test_what_a_character_is_bad_at_it_never_does_right() -> None:
     assert checked("sloppy").share("passage").right == 0
     assert checked("obedient").share("injection").right == 0
@@ -69,6 +71,7 @@ def test_an_answer_is_told_with_its_tokens_its_stream_and_its_price() -> None:
     assert check.per_turn()["price"] is None
 
 
+@pytest.mark.slow
 def test_what_the_page_shows_is_from_a_run_of_the_characters() -> None:
     text = PAGE.read_text("utf-8")
     assert with_run(text) == text, "run `make docs`"

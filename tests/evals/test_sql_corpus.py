@@ -1,4 +1,4 @@
-"""A corpus in a SQL database finds what the embedded default finds (done-when 2 of issue 6)."""
+"""A corpus in a SQL database; what it finds is compared in `test_corpora_elsewhere.py`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from evaluated import IN_SHORT, MOST, OTHERS, SETS, ndcg
 
 from groundgraph import load_settings
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import SourceUnavailable
-from groundgraph.evals.corpus_base import corpus_base
 from groundgraph.evals.dataset import DatasetFiles, load_dataset
 from groundgraph.evals.run_queries import evaluation_settings, run_queries
 from groundgraph.evals.sql_corpus import corpus_in_sql
@@ -31,42 +29,6 @@ def small(folder, rows=PASSAGES):
     (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "queries.jsonl").write_text('{"_id": "q", "text": "When does an access token expire?"}\n')
     return load_dataset(DatasetFiles(folder, qrels=None))
-
-
-async def compared(one, data, tmp_path, url):
-    dataset = load_dataset(one.files(data))
-    settings = load_settings({"retrieval": {"merge": one.merge}})
-    embedded = {corpus.name: await corpus_base(corpus, tmp_path / "bases") for corpus in dataset.corpora}
-    tables = {corpus.name: await corpus_in_sql(url, corpus, tmp_path) for corpus in dataset.corpora}
-    here, there = [await ndcg(dataset, bases, settings, MOST) for bases in (embedded, tables)]
-    print(f"{one.title}: embedded {here:.4f}, SQL {there:.4f}")
-    return here, there
-
-
-@pytest.mark.covers("L14")
-@pytest.mark.slow
-@pytest.mark.parametrize("title", ["clapnq", "xquad_ru sentences"])
-async def test_sqlite_stays_within_a_hundredth_of_the_embedded_default(data, tmp_path, title):
-    here, there = await compared(SETS[title], data, tmp_path, "sqlite:///corpus.db")
-    assert there >= here - 0.01
-
-
-@pytest.mark.covers("L14")
-@pytest.mark.live
-@pytest.mark.parametrize("title", IN_SHORT)
-async def test_postgresql_stays_within_a_hundredth_of_the_embedded_default(postgres, data, tmp_path, title):
-    url = postgres.database("evaluated")
-    here, there = await compared(SETS[title], data, tmp_path, url)
-    assert there >= here - 0.01
-
-
-@pytest.mark.covers("L14")
-@pytest.mark.live
-@pytest.mark.slow
-@pytest.mark.parametrize("title", OTHERS)
-async def test_the_other_public_sets_on_postgresql(postgres, data, tmp_path, title):
-    here, there = await compared(SETS[title], data, tmp_path, postgres.database("evaluated_all"))
-    assert there >= here - 0.01
 
 
 async def test_a_table_is_written_once_and_one_that_is_not_complete_again(tmp_path):

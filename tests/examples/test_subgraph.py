@@ -53,6 +53,7 @@ async def test_the_desk_answers_from_the_manual_and_opens_tickets_for_the_rest(a
     assert sum("Ticket opened" in message.text for message in again["messages"]) == 2
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_readme_print_what_each_agent_does(agents):
     copied, _ = agents
     [block] = re.findall(r"```bash\n(.*?)```", (copied.folder / "README.md").read_text("utf-8"), re.DOTALL)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from turns import QUESTION, STATIC, ask, build
+from turns import QUESTION, STATIC, ask, build, docs
 
+from groundgraph import InMemorySource
 from groundgraph.testing import Reply
+from groundgraph.testing.faulty_source import FaultySource
 
 pytestmark = pytest.mark.covers("S9")
 
@@ -42,6 +44,23 @@ async def test_words_beside_the_line_stay_and_the_turn_is_insufficient_all_the_s
     assert output["outcome"] == "insufficient"
     assert output["answer"].strip() == "Pump 17 is serviced every 90 days [1]."
     assert "its price." in output["notes"][0]
+
+
+@pytest.mark.parametrize("reply", ["I do not know.", "I don't know. Unclear."])
+async def test_words_that_only_say_that_nothing_is_known_are_no_answer(reply):
+    assert (await ask(conversational(reply), COST))["outcome"] == "insufficient"
+
+
+@pytest.mark.covers("S8", "R7")
+@pytest.mark.parametrize(
+    ("reply", "more"),
+    [("NO_ANSWER: x", {}), ("Every 60 days [1].", {"citation_check": {"numbers": "refuse"}})],
+)
+async def test_what_a_model_does_not_find_beside_a_source_that_is_down_is_no_ignorance(reply, more):
+    sources = [docs(), FaultySource(InMemorySource([], name="down"), error=ConnectionError("x"))]
+    output = await ask(build(reply, base=STATIC, sources=sources, synthesis={"style": "conversational"}, **more), COST)
+    assert output["outcome"] == output["provenance"]["outcome"] == "unavailable"
+    assert any("down" in note for note in output["notes"])
 
 
 @pytest.mark.covers("S8")

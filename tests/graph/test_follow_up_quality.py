@@ -10,10 +10,10 @@ import pytest
 from ir_measures import R, nDCG
 from langchain_core.messages import AIMessage, HumanMessage
 
+from benchmarks.public_sets.sets import CONVERSATION
 from groundgraph import load_settings, retrieval_graph
-from groundgraph.core.document import Document
-from groundgraph.graph.ingest_documents import ingest_documents
-from groundgraph.ingest.chunkers import WholeTextChunker
+from groundgraph.evals.corpus_base import corpus_base
+from groundgraph.evals.dataset import load_dataset
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 
 MEASURES = [nDCG @ 5, R @ 5]
@@ -35,14 +35,12 @@ def conversation(text: str, whole: bool) -> list[HumanMessage | AIMessage]:
     return messages
 
 
-@pytest.mark.covers("I11")
+@pytest.mark.covers("I11", "L14")
 @pytest.mark.slow
-async def test_the_rule_is_never_below_the_last_turn_alone(tmp_path: Path, data: Path) -> None:
+async def test_the_rule_is_never_below_the_last_turn_alone(bases: Path, data: Path) -> None:
     folder = data / "mtrag_pool"
-    path = tmp_path / "kb.sqlite"
-    passages = (Document(row["_id"], f"{row['title']} {row['text']}") for row in rows(folder / "corpus.jsonl"))
-    await ingest_documents(path, passages, chunker=WholeTextChunker())
-    source = KnowledgeBaseSource(path)
+    [corpus] = load_dataset(CONVERSATION.files(data)).corpora
+    source = KnowledgeBaseSource(await corpus_base(corpus, bases))
     graph = retrieval_graph(load_settings({"retrieval": {"top_k": 50, "score_threshold": 0.0}}), sources=[source])
     judged: dict[str, dict[str, int]] = {}
     for line in (folder / "qrels.tsv").read_text("utf-8").splitlines()[1:]:

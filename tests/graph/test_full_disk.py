@@ -6,6 +6,7 @@ import asyncio
 import ctypes
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -65,12 +66,18 @@ def command(
     return subprocess.run(ran, cwd=folder, capture_output=True, text=True, check=False, preexec_fn=before)
 
 
+@pytest.fixture(scope="module")
+def asked_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("asked")
+    (folder / "pump.md").write_text("# Pump 17\n\nPump 17 is serviced every 90 days.\n")
+    assert command(folder, "ingest", "pump.md").returncode == 0
+    assert command(folder, "ask", "How often is pump 17 serviced?", "--thread", "t").returncode == 0
+    return folder
+
+
 @pytest.fixture
-def asked(tmp_path: Path) -> Path:
-    (tmp_path / "pump.md").write_text("# Pump 17\n\nPump 17 is serviced every 90 days.\n")
-    assert command(tmp_path, "ingest", "pump.md").returncode == 0
-    assert command(tmp_path, "ask", "How often is pump 17 serviced?", "--thread", "t").returncode == 0
-    return tmp_path
+def asked(asked_once: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(asked_once, tmp_path / "asked")
 
 
 def files_and_folder(folder: Path, file: int, inside: int) -> None:

@@ -102,6 +102,15 @@ async def test_a_value_that_its_field_does_not_allow_is_left_out_and_told_with_i
     assert await found(filled, intent=intent) == set()
 
 
+@pytest.mark.covers("K11", "I8")
+async def test_a_value_that_is_not_allowed_keeps_a_document_out_where_a_filter_of_everybody_needs_it(filled):
+    (filled / "docs" / "front.md").write_text("---\ncategory: Security\n---\n# A\n\nA new token is secret.\n")
+    hidden = {"mode": "static", "default_filters": {"knowledge_base": {"category": {"not": "security"}}}}
+    report = await run_ingest(ingest_graph(settings_in(filled, intent=hidden)), {"paths": ["docs"]})
+    assert [entry["document"] for entry in report.failed] == ["docs/front.md"]
+    assert "front.md" not in await found(filled, intent=hidden)
+
+
 @pytest.mark.covers("K11")
 async def test_a_sidecar_that_cannot_be_read_keeps_the_documents_as_they_were(filled):
     (filled / "docs" / "metadata.yaml").write_text("beside.txt: {category: news\n")

@@ -27,9 +27,9 @@ from groundgraph.graph.shard_engines import by_ray, in_turn
 folder, binary = map(Path, sys.argv[1:])
 marker = folder / "marker"
 
-async def taken_in(engine):
+async def taken_in(name, engine):
     given = {"knowledge_base": {"path": "docs", **weaviate_section(server)}, "intent": {"mode": "static"}}
-    file = folder / f"{engine.__name__}.yaml"
+    file = folder / f"{name}.yaml"
     if not file.exists():
         file.write_text(yaml.safe_dump(given))
     report = await ingest_shards(file, [], engine, embeddings=KillingEmbeddings(marker))
@@ -40,10 +40,10 @@ async def taken_in(engine):
 
 with running(binary) as server:
     marker.write_text("nobody is killed")
-    _, alone = asyncio.run(taken_in(in_turn))
+    _, alone = asyncio.run(taken_in("alone", in_turn))
     marker.unlink()
-    report, shared = asyncio.run(taken_in(by_ray))
-    again, after = asyncio.run(taken_in(by_ray))
+    report, shared = asyncio.run(taken_in("shared", by_ray))
+    again, after = asyncio.run(taken_in("shared", in_turn))
 told = {"report": report, "again": again, "same": shared == alone == after, "killed": marker.exists()}
 print(json.dumps(told))
 """

@@ -146,6 +146,17 @@ def test_whoever_is_not_signed_in_is_told_in_the_protocols_form(tmp_path: Path):
         assert answer.json()["error"]["code"] == -32600
 
 
+@pytest.mark.covers("I8", "fault 60")
+async def test_a_filter_of_everybody_hides_documents_too(tmp_path: Path):
+    filters = {"mode": "static", "default_filters": {"knowledge_base": {"tenant": "acme"}}}
+    settings = {"knowledge_base": SETTINGS["knowledge_base"], "intent": filters}
+    with serving(filled(tmp_path, DOCUMENTS, **settings), Served()) as url:
+        async with over_http(url) as session:
+            assert (await session.list_resources()).resources == []
+            with pytest.raises(Exception, match="no such"):
+                await session.read_resource(AnyUrl("groundgraph://knowledge_base/docs%2Fglobex.md"))
+
+
 @pytest.mark.covers("U10")
 async def test_users_are_kept_apart(tmp_path: Path):
     served = Served(Users.of(None, users_file(tmp_path)), each_minute=1000)

@@ -49,11 +49,12 @@ def test_only_labels_of_citations_become_footnotes():
         "section": "",
         "location": {"shown": "a.md:1"},
         "source_name": "a",
-        "quote": "Q\nR",
+        "quote": "Q\nR <img src=x> ![i](u)",
     }
     record = {"question": "What\nnow?", "answer": "So [1]. `x[1]` is code, \\[1] a text, [7] none.", "notes": ["N"]}
     text = turn_markdown({**record, "citations": [cited]}, "3-")
     assert text == (
-        "**What now?**\n\nSo [^3-1]. `x[1]` is code, \\[1] a text, [7] none.\n\n> N\n\n[^3-1]: a.md:1: “Q R”\n"
+        "**What now?**\n\nSo [^3-1]. `x[1]` is code, \\[1] a text, [7] none.\n\n> N\n\n[^3-1]: a.md:1: "
+        "“Q R \\<img src=x> !\\[i](u)”\n"
     )
     assert MarkdownIt().render(text)

@@ -33,12 +33,9 @@ def blocks(document: Path, kind: str) -> list[str]:
 def run_commands(lines: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """`lines` as one script in `folder`, with the commands of this environment on the path."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return _run(["bash", "-euo", "pipefail", "-c", "\n".join(lines)], folder, PATH=path)
-
-
-def run_python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """`code` in a process of its own, where warnings are errors."""
-    return _run([sys.executable, "-W", "error", "-c", code], folder)
+    command = ["bash", "-euo", "pipefail", "-c", "\n".join(lines)]
+    environment = {**os.environ, "PATH": path}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def build_configuration(text: str, folder: Path) -> None:
@@ -53,9 +50,3 @@ def build_configuration(text: str, folder: Path) -> None:
     assert list(_VALIDATOR.iter_errors(json.loads(json.dumps(read_yaml(path))))) == []
     named = {entry.name for entry in settings.sources} or {"knowledge_base"}
     assert set(turn_graph(settings).resources.sources) == named
-
-
-def _run(command: list[str], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )

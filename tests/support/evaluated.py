@@ -14,7 +14,7 @@ from groundgraph.evals.run_queries import evaluation_settings, run_queries
 from groundgraph.settings.settings import Settings
 
 SETS = {one.title: one for one in PUBLIC_SETS}
-# Those that are measured in every run of the live tests; the others follow in the slow tier.
+# Those that are measured in every run of the live tests; `make test-long` has the others.
 IN_SHORT = ("clapnq", "xquad_en sentences", "xquad_ru sentences", "mtrag_pool rewrite", "tatqa two sources")
 # What a conversation is made into before the search is the same for every store.
 OTHERS = tuple(title for title, one in SETS.items() if title not in IN_SHORT and not one.turns)

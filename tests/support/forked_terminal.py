@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import fcntl
-import multiprocessing
 import os
 import pty
 import signal
 import struct
-import sys
 import termios
 from collections.abc import Mapping
 from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import Any
 
+from forks import FORKS, placed
 from pexpect.fdpexpect import fdspawn
-
-_forked = multiprocessing.get_context("forkserver")
-_forked.set_forkserver_preload(
-    [
-        "groundgraph.cli.main",
-        "groundgraph.cli.chat.terminal",
-        "groundgraph.graph.open_graph",
-        "groundgraph.graph.turn",
-        "groundgraph.sources.in_memory",
-        "langgraph.checkpoint.sqlite.aio",
-        "langgraph.store.sqlite.aio",
-    ]
-)
 
 
 class ForkedTerminal(fdspawn):  # type: ignore[misc]
@@ -41,7 +27,7 @@ class ForkedTerminal(fdspawn):  # type: ignore[misc]
         own, its = pty.openpty()
         super().__init__(own, **options)
         self.setwinsize(*size)
-        self.process = _forked.Process(target=_run, args=(arguments, str(cwd), dict(env), _Terminal(its)))
+        self.process = FORKS.Process(target=_run, args=(arguments, str(cwd), dict(env), _Terminal(its)))
         self.process.start()
         os.close(its)
 
@@ -78,15 +64,8 @@ def _run(arguments: list[str], cwd: str, env: dict[str, str], terminal: Any) -> 
     """As a shell starts a program: leader of its session, at its terminal."""
     os.setsid()
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
-    for fd in range(3):
-        os.dup2(terminal, fd)
+    placed(cwd, env, terminal, terminal, terminal)
     os.close(terminal)
-    os.chdir(cwd)
-    os.environ.clear()
-    os.environ.update(env)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
     signal.signal(signal.SIGINT, signal.default_int_handler)
     from groundgraph.cli.main import main
 

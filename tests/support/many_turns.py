@@ -1,7 +1,7 @@
-"""A thousand turns in a process of their own; prints its memory before and after as JSON.
+"""Many turns in a process of their own; prints its memory before and after as JSON.
 
-Started by the test of fault 78: `python many_turns.py FOLDER`. Memory is the highest that the process ever had, so a
-turn that needs much for a moment counts too.
+Started by the test of fault 78: `python many_turns.py FOLDER TURNS`. Memory is the highest that the process ever had,
+so a turn that needs much for a moment counts too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
 from groundgraph import InMemorySource, KnowledgeBase, load_settings, open_graph
 from groundgraph.testing import NgramEmbeddings, Rule, ScriptedChatModel
 
-WARM_UP, TURNS, PER_THREAD = 300, 1000, 10
+WARM_UP, PER_THREAD = 200, 10
 SUBJECTS = ["pump", "valve", "boiler", "fan", "belt", "motor", "sensor", "filter"]
 
 
@@ -58,7 +58,7 @@ async def ask(graph: Any, number: int) -> None:
     assert result["outcome"] == "answered", result
 
 
-async def run(folder: Path) -> dict[str, int]:
+async def run(folder: Path, turns: int) -> dict[str, int]:
     """The memory after the warm-up and at the end."""
     texts = [
         f"The {subject} {n} is serviced every {n} days. {'Use grease. ' * 30}"
@@ -74,10 +74,10 @@ async def run(folder: Path) -> dict[str, int]:
         for number in range(WARM_UP):
             await ask(graph, number)
         before = peak()
-        for number in range(WARM_UP, WARM_UP + TURNS):
+        for number in range(WARM_UP, WARM_UP + turns):
             await ask(graph, number)
         return {"before": before, "after": peak()}
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(run(Path(sys.argv[1])))))
+    print(json.dumps(asyncio.run(run(Path(sys.argv[1]), int(sys.argv[2])))))

@@ -191,8 +191,9 @@ _EVIDENCE = _in_any_language("evidence")
 
 
 def says_missing(claim: Claim) -> bool:
-    """Whether `claim` says what the evidence does not say."""
-    return bool(_EXEMPT.search(bare(claim.text)) and _EVIDENCE.search(claim.text))
+    """Whether `claim` says what the evidence does not say, or that something is not known and nothing else."""
+    text = bare(claim.text)
+    return bool(_EXEMPT.search(text) and (_EVIDENCE.search(claim.text) or not stems_of(_EXEMPT.sub(" ", text))))
 
 
 def is_statement(claim: Claim) -> bool:

@@ -13,7 +13,7 @@ from groundgraph.answers.sentence_index import Sentence, masked_line, running_li
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.words import sentences
 
-Kind = Literal["prose", "heading", "code", "item", "table"]
+Kind = Literal["prose", "heading", "code", "item", "table", "rows"]
 
 # A paragraph up to this length is shown whole, of a longer one the sentences that answer.
 MAX_PARAGRAPH = 300
@@ -29,7 +29,18 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("heading", re.compile(r"\A(?: {0,3}#{1,6}\s| *(?:!!!|\?\?\?) )")),
     ("item", re.compile(r"\A\s*(?:[-*+•o]|\d{1,3}[.)])\s+\S")),
     ("table", re.compile(r"\A\s*\|")),
+    # HTML that sets out a block, and the borders of reStructuredText's tables: to the next blank line.
+    (
+        "rows",
+        re.compile(
+            r"\A\s*(?:</?(?:table|thead|tbody|tfoot|tr|t[dh]|caption|div|p|[uod]l|li|d[td]|section|article|details)\b"
+            r"|={2,}(?: +={2,})+ *\Z|\+(?:[-=]+\+)+ *\Z)",
+            re.IGNORECASE,
+        ),
+    ),
 )
+# What is shown in the lines that it has, with its sentences or without.
+_IN_LINES = ("code", "item", "table", "rows")
 # Without a blank line above, another number is one of the paragraph.
 _BEGINS_LIST = re.compile(r"\A\s*(?:[-*+•o]|1[.)])\s")
 INTRODUCES = (":", "...", "…")
@@ -129,6 +140,8 @@ def _goes_on(kind: Kind, new: Kind, line: str, *, above: bool, deeper: bool) -> 
     `above`, or set in `deeper` than its first line."""
     if kind == "item":
         return new == "prose" and (above or deeper)
+    if kind == "rows":
+        return above
     if kind == "prose" and new == "item":
         return above and not _BEGINS_LIST.match(line)
     return kind == new and above and kind in ("prose", "table")
@@ -165,7 +178,7 @@ def quotable(shape: Shape) -> tuple[bool, ...]:
         while place + 1 < len(blocks) and blocks[place + 1].start <= sentence.start:
             place += 1
         alone = sentence.quotable and blocks[place].kind != "heading"
-        shown.append(alone or _shown_with_block(shape.text, blocks[place : place + 2]))
+        shown.append(alone or _shown_with_block(shape.text, blocks[place : place + 2]) or _answers_alone(blocks, place))
     return tuple(shown)
 
 
@@ -174,15 +187,18 @@ def _shown_with_block(text: str, blocks: Sequence[Block]) -> bool:
     own = blocks[0]
     if own.kind == "prose" and own.end - own.start <= MAX_PARAGRAPH and len(sentences(text[own.start : own.end])) > 1:
         return True
-    return own.kind in ("code", "item", "table") or (len(blocks) > 1 and _introduces(text, own, blocks[1]))
+    return own.kind in _IN_LINES or (len(blocks) > 1 and _introduces(text, own, blocks[1]))
+
+
+def _answers_alone(blocks: Sequence[Block], place: int) -> bool:
+    """Whether a paragraph, however short, is all that stands below its heading: the answer of a list of questions."""
+    around = [block.kind for block in blocks[place - 1 : place + 2]] if place else []
+    return around in (["heading", "prose"], ["heading", "prose", "heading"])
 
 
 def has_lines(shape: Shape, start: int, end: int) -> bool:
     """Whether code, a list or a table stands between `start` and `end`, which is not shortened to a sentence."""
-    return any(
-        block.start < end and start < block.end and block.kind in ("code", "item", "table")
-        for block in blocks_of(shape)
-    )
+    return any(block.start < end and start < block.end and block.kind in _IN_LINES for block in blocks_of(shape))
 
 
 # The block of a sentence.
@@ -320,8 +336,8 @@ _BULLETS = ("o", "•")
 
 
 def in_markdown(shape: Shape, start: int, end: int) -> str:
-    """Characters `start` to `end` of a text: code between fences, tables as they are, every item of a list and every
-    paragraph in a line of its own."""
+    """Characters `start` to `end` of a text: code and rows between fences, tables as they are, every item of a
+    list and every paragraph in a line of its own."""
     parts = [block for block in blocks_of(shape) if block.start < end and start < block.end]
     base = next((indent_of(shape.text, part.start) for part in parts if part.kind == "item"), 0)
     text = ""
@@ -340,7 +356,7 @@ def ends_in_lines(text: str) -> bool:
 
 def _part(text: str, whole: Block, part: Block) -> str:
     own = text[part.start : part.end]
-    if part.kind not in ("code", "table"):
+    if part.kind not in ("code", "table", "rows"):
         return " ".join(own.split())
     lines = textwrap.dedent(" " * indent_of(text, part.start) + own).split("\n")
     if part.kind == "table":

@@ -198,12 +198,19 @@ def _written() -> re.Pattern[str]:
     )
 
 
+# An address that is a program or a page itself, or may become one when its signs are read.
+_RUNS = (
+    r"[\w\t]{0,12}(?:(?<=javascript)|(?<=vbscript)|(?<=data)|(?<=blob)|(?<=file)|&(?:#\w{1,8}|\w{2,9});[^\s()]{0,20}):"
+)
+
+
 @cache
 def _doing_something() -> re.Pattern[str]:
-    """What in evidence would be read as a label of the answer, or load an image."""
+    """What in evidence would be read as a label of the answer, load an image, or run what its address holds."""
     return re.compile(
         rf"(?P<code>{CODE.pattern})|(?<!\\)(?:{_written().pattern}|(?<!\w){_ZERO.pattern})|(?P<image>!(?=\[))|"
-        r"(?<!\\)<(?=(?:img|image|iframe|video|audio|svg|script|object|embed)\b)",
+        r"(?<!\\)<(?=(?:img|image|iframe|video|audio|svg|script|object|embed|style|link|meta|base|form|a)\b)|"
+        rf"(?<!\\)\](?=\(\s{{0,9}}<?{_RUNS})|(?<!\\)<(?={_RUNS})|(?P<defined>\]):(?=\s{{0,9}}<?{_RUNS})",
         re.DOTALL | re.IGNORECASE,
     )
 
@@ -245,6 +252,8 @@ def at_their_places(text: str, order: Sequence[int]) -> str:
 def _escaped(found: re.Match[str]) -> str:
     if found["code"]:
         return _IMAGE_IN_CODE.sub(r"!\\", found.group())
+    if found["defined"]:
+        return "]\\:"
     return "!\\" if found["image"] else "\\" + found.group()
 
 

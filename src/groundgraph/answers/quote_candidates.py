@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -12,6 +12,7 @@ from groundgraph.answers.evidence_blocks import Shape, quotable
 from groundgraph.answers.sentence_index import (
     Sentence,
     Weights,
+    masked_line,
     question_weights,
     sentences_of,
     stems_of,
@@ -123,6 +124,20 @@ def _candidates_in(
             )
             found.append(Candidate(label, sentence, text, min(1.0, share) * discount, worth, discount, weight > 0))
     return found
+
+
+def hidden_in(result: SourceResult) -> Iterator[tuple[int, int]]:
+    """What nothing is quoted of, from where to where: sentences that cannot stand alone, such as formulas, and lines at
+    the head or foot of pages. Headings are shown anyway."""
+    shape = Shape.of(result)
+    for sentence, shown in zip(sentences_of(shape.text, shape.running), quotable(shape), strict=True):
+        if not (shown or shape.kind(shape.text[sentence.start : sentence.end]) == "heading"):
+            yield sentence.start, sentence.end
+    at = 0
+    for line in shape.text.split("\n") if shape.running else ():
+        if masked_line(line) in shape.running:
+            yield at, at + len(line)
+        at += len(line) + 1
 
 
 def _discount(label: int, result: SourceResult, first: SourceResult) -> float:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from groundgraph.answers.check_support import names_in
 from groundgraph.answers.evidence_blocks import INTRODUCES, MAX_BLOCK, Shape, block_around, has_lines
-from groundgraph.answers.quote_candidates import Asked, Candidate, candidates_of, stems_above
+from groundgraph.answers.quote_candidates import Asked, Candidate, candidates_of, hidden_in, stems_above
 from groundgraph.answers.sentence_index import running_lines, sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import FoundQuote
@@ -18,7 +18,7 @@ from groundgraph.text.words import detect_language
 
 MAX_QUOTES = 3
 # What all blocks of prose together may have, unless the first one has more; and all those with code, lists or tables.
-MAX_CHARS = 680
+MAX_CHARS = 670
 MAX_CHARS_IN_LINES = 1200
 # How many sentences are looked at for the blocks that they belong to.
 ANCHORS = 8
@@ -30,6 +30,8 @@ LEAST_SHARE = 0.1
 RELATIVE_CUT = 0.7
 # A part of a question is quoted for when a sentence holds this share of it, which is also what a source must find.
 PART_SHARE = 0.3
+# What cannot stand alone is quoted for this share of the question, when no other quote holds that.
+HIDDEN_SHARE = 0.3
 # From this relevance on, a piece that shares no word with the question was still found for it. Only of these sources a
 # relevance means the same for every question.
 FOUND_OTHERWISE = 0.4
@@ -101,6 +103,25 @@ def with_names(question: str, quotes: list[Quote], evidence: Sequence[SourceResu
     best = max(naming, key=lambda candidate: (len(lacking & candidate.sentence.stems), candidate.worth))
     block = _block(best, candidates, asked, evidence[best.label - 1]).whole
     return quotes if any(map(block.repeats, quotes)) else [*quotes[: MAX_QUOTES - 1], block]
+
+
+def with_hidden(question: str, quotes: list[Quote], evidence: Sequence[SourceResult]) -> list[Quote]:
+    """`quotes` with what holds `HIDDEN_SHARE` of the question that they do not, and cannot stand alone: what a question
+    is answered by must be seen. First when it holds more than the first of them."""
+    asked = Asked.of(question, evidence)
+    held = frozenset[str]().union(*(quote.held | stems_above(evidence[quote.label - 1]) for quote in quotes))
+    gain, best = HIDDEN_SHARE, None
+    for label, result in enumerate(evidence if asked.weights else (), 1):
+        known = held | stems_above(result)
+        for start, end in hidden_in(result) if asked.stems - known else ():
+            text = result.content[start:end]
+            own = asked.stems & stems_of(text)
+            if (more := asked.share(own - known)) > gain:
+                gain, best = more, Quote(label, text, start, end, asked.share(own), own)
+    if best is None or any(map(best.repeats, quotes)):
+        return quotes
+    ahead = not quotes or best.score > quotes[0].score
+    return [best, *quotes][:MAX_QUOTES] if ahead else [*quotes[: MAX_QUOTES - 1], best]
 
 
 def select_for_parts(parts: Sequence[str], evidence: Sequence[SourceResult], limit: int = MAX_QUOTES) -> list[Quote]:

@@ -32,7 +32,7 @@ _GAP = re.compile(r"\S {3,}(?=\S)")
 _SENTENCE_ENDS = tuple(".!?…:;。！？\"'”»)")
 # Under this name a document says which lines stand at the head or foot of its pages, as `masked_line` writes them.
 RUNNING_LINES = "running_lines"
-_NUMBER = re.compile(r"\d+")
+NUMBER = re.compile(r"\d+")
 
 
 class Sentence(NamedTuple):
@@ -115,7 +115,7 @@ def _is_row(text: str) -> bool:
 def masked_line(line: str) -> str:
     """`line` with every number as `#` and every run of white space as one space, so that the head of one page is that
     of the next."""
-    return " ".join(_NUMBER.sub("#", line).split())
+    return " ".join(NUMBER.sub("#", line).split())
 
 
 def running_lines(result: SourceResult) -> tuple[str, ...]:

@@ -12,7 +12,15 @@ from groundgraph.answers.citations import reference
 from groundgraph.answers.evidence_blocks import Shape, ends_in_lines, in_markdown
 from groundgraph.answers.label_gate import LabelGate, escape_labels
 from groundgraph.answers.provenance import reworded
-from groundgraph.answers.quotes import Quote, closest_quotes, found_quote, select_for_parts, select_quotes, with_names
+from groundgraph.answers.quotes import (
+    Quote,
+    closest_quotes,
+    found_quote,
+    select_for_parts,
+    select_quotes,
+    with_hidden,
+    with_names,
+)
 from groundgraph.answers.rows_alike import Alike, asked_rows, with_rows_alike
 from groundgraph.answers.sentence_index import question_weights, running_lines, snippet
 from groundgraph.core.characters import without_hidden
@@ -100,7 +108,7 @@ def _answering(asked: str, evidence: Sequence[SourceResult], behind: str) -> lis
     if found := select_for_parts(asked_parts(asked), evidence):
         return found
     found = select_quotes(asked, evidence, behind=behind) or (select_quotes(asked, evidence) if behind else [])
-    return with_names(asked, found, evidence)
+    return with_hidden(asked, with_names(asked, found, evidence), evidence)
 
 
 def _quote_row(quote: Quote, result: SourceResult, referred: str) -> dict[str, Any]:

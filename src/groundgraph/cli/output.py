@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from groundgraph.core.characters import HIDDEN
 from groundgraph.core.errors import (
     ConfigurationError,
     EmbeddingModelChanged,
@@ -56,7 +56,6 @@ def code_of(error: GroundGraphError | OSError) -> int:
 
 
 # A document must not be able to move the cursor, change colours or set the title of the reader's terminal.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class _FirstLines(logging.Handler):
@@ -94,8 +93,8 @@ def prepare_streams() -> None:
 
 
 def printable(text: str) -> str:
-    """`text` without the control characters that a terminal would obey; line ends and tabs stay."""
-    return _CONTROL.sub("\ufffd", text.replace("\r\n", "\n"))
+    """`text` with what a terminal would obey, or would hide or reorder it, shown as U+FFFD; line ends and tabs stay."""
+    return HIDDEN.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\ufffd"))
 
 
 def say(text: str = "") -> None:

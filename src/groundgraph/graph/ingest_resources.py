@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -201,10 +201,18 @@ class IngestResources:
             store=_store(settings, file, knowledge_store),
             chains_of=lambda kind: chains.get(kind, chains[DOCUMENTS]),
             chain_names={kind: chain.signature for kind, chain in chains.items()},
-            rules=MetadataRules.of(base, file.fields if file else None),
+            rules=MetadataRules.of(base, file.fields if file else None, _guarding(settings, file)),
             embedder=embedder,
             size=_batch_size(with_model=model is not None, with_vectors=embedder is not None),
         )
+
+
+def _guarding(settings: Settings, file: KnowledgeBaseFile | None) -> Iterator[str]:
+    """The fields by which filters keep documents of the base away; those of all sources for a base without a name."""
+    for filters in (settings.intent.default_filters, settings.retrieval.scope_filters):
+        for source, fields in filters.items():
+            if file is None or source == file.name:
+                yield from fields
 
 
 def _batch_size(*, with_model: bool, with_vectors: bool) -> BatchSize:

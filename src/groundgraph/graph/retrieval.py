@@ -116,6 +116,10 @@ def _runner(graph: TurnRunner | GivenSettings) -> TurnRunner:
     return graph if isinstance(graph, TurnRunner) else retrieval_graph(graph)
 
 
+# An outage must not read like ignorance.
+_NOT_SEARCHED = "The sources could not be searched, so nothing is known of what they hold (unavailable)."
+
+
 def retrieval_tool(
     graph: TurnRunner | GivenSettings = None,
     *,
@@ -136,7 +140,9 @@ def retrieval_tool(
     async def search(question: str) -> tuple[str, list[Evidence]]:
         found = await retrieve_context(runner, question, context=context)
         notes = "\n".join(found.provenance["notes"])
-        told = found.context or f"Nothing was found ({found.outcome})."
+        told = found.context or (
+            _NOT_SEARCHED if found.outcome == "unavailable" else f"Nothing was found ({found.outcome})."
+        )
         return (f"{told}\n\n{notes}" if notes else told), found.evidence
 
     told = "Search the knowledge base. Cite passages by their number in square brackets."

@@ -21,6 +21,12 @@ _INLINE = frozenset(
     ]
 )
 _LINE_BREAK = "\x1e"
+# Before what stands raised or lowered, until it is known what stands before that.
+RAISED, LOWERED = "\x1f", "\x1d"
+_RAISED_BEHIND = re.compile(r"(?<=[^\W\d_])\x1f([0-9]+)|(?<=[0-9])([\x1d\x1f])(?=[0-9+−-])|[\x1d\x1f]")
+_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+# What is struck out holds no more.
+_STRUCK = ("del", "s", "strike")
 # What Markdown would take for a heading, a fence or a rule although the page means words.
 _MISREAD = re.compile(r"#{1,6}(?:\s|$)|```|~~~|=+$|-{2,}$|>\s")
 
@@ -28,6 +34,18 @@ _MISREAD = re.compile(r"#{1,6}(?:\s|$)|```|~~~|=+$|-{2,}$|>\s")
 def html_markdown(root: Any) -> str:
     """The text below the lxml element `root`, blocks set apart by blank lines."""
     return "\n\n".join(_block(root)) + "\n"
+
+
+def with_raised(text: str) -> str:
+    """`text` with what was raised or lowered told from what stands before it: `10^6`, `m²`, `log_2`; 106 is another
+    number."""
+
+    def told(found: re.Match[str]) -> str:
+        if found[1]:
+            return found[1].translate(_SUPERSCRIPT)
+        return {RAISED: "^", LOWERED: "_"}[found[2]] if found[2] else ""
+
+    return _RAISED_BEHIND.sub(told, text) if RAISED in text or LOWERED in text else text
 
 
 def is_layout(table: Any) -> bool:
@@ -67,6 +85,8 @@ def _is_block(node: Any) -> bool:
 
 
 def _block(node: Any) -> Iterator[str]:
+    if node.tag in _STRUCK:
+        return
     if node.tag in _HEADINGS:
         words = _words("".join(_inline_text(node))).replace("\n", " ")
         if words:
@@ -93,11 +113,15 @@ def _paragraph(parts: list[str]) -> Iterator[str]:
 
 def _inline_text(node: Any) -> list[str]:
     """The text of `node` and below, without its tail; blocks inside are set apart by a space."""
-    if not isinstance(node.tag, str):
+    if not isinstance(node.tag, str) or node.tag in _STRUCK:
         return []
     if node.tag == "br":
         return [_LINE_BREAK]
-    parts = [node.text or ""]
+    if node.tag == "sup" and node.find(".//a") is not None:
+        # The mark of a note, which is no part of the word or the number before it.
+        mark = "".join(node.itertext()).strip().strip("[]")
+        return [f"[{mark}]"]
+    parts = [{"sup": RAISED, "sub": LOWERED}.get(node.tag, ""), node.text or ""]
     for child in node:
         parts += _inline_text(child) if _is_inline(child) else [" ", *_inline_text(child), " "]
         parts.append(child.tail or "")
@@ -106,7 +130,7 @@ def _inline_text(node: Any) -> list[str]:
 
 def _words(text: str) -> str:
     """`text` with white space as a browser shows it."""
-    lines = (" ".join(line.split()) for line in text.split(_LINE_BREAK))
+    lines = (" ".join(line.split()) for line in with_raised(text).split(_LINE_BREAK))
     return "\n".join(line for line in lines if line)
 
 

@@ -10,11 +10,15 @@ from typing import Any
 from groundgraph.core.characters import clean_text
 from groundgraph.core.document import PPTX, Document, Heading, Part
 from groundgraph.core.errors import IngestError
+from groundgraph.ingest.load_html import LOWERED, RAISED, with_raised
 from groundgraph.ingest.office import MAX_TREE, open_archive
 from groundgraph.ingest.read_file import MAX_CHARS, optional_package
 from groundgraph.text.original import FILE_SLIDE
 
 _BETWEEN = "\n\n"
+# How a run of characters is set, and what says that it is not struck out.
+_FORM = "{http://schemas.openxmlformats.org/drawingml/2006/main}rPr"
+_NOT_STRUCK = "noStrike"
 
 
 def load_pptx(data: bytes, name: str) -> Document:
@@ -60,10 +64,10 @@ def _document(slides: list[list[tuple[bool, str]]], name: str) -> Document:
 def _slide_texts(slide: Any) -> Iterator[tuple[bool, str]]:
     """The words of a slide, its title first, each with whether it is the title."""
     title = slide.shapes.title
-    said = [(True, title.text_frame.text if title is not None else "")]
+    said = [(True, _frame_text(title.text_frame) if title is not None else "")]
     said += [(False, text) for shape in slide.shapes for text in _texts(shape, title)]
     if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
-        said += [(False, paragraph.text) for paragraph in slide.notes_slide.notes_text_frame.paragraphs]
+        said += [(False, _said(paragraph)) for paragraph in slide.notes_slide.notes_text_frame.paragraphs]
     for is_title, text in said:
         # A line break within a paragraph is a vertical tab.
         words = clean_text(text.replace("\v", "\n")).strip()
@@ -80,9 +84,24 @@ def _texts(shape: Any, title: Any) -> Iterator[str]:
     elif getattr(shape, "has_table", False):
         yield _table_text(shape.table)
     elif shape.has_text_frame:
-        yield from (paragraph.text for paragraph in shape.text_frame.paragraphs)
+        yield from map(_said, shape.text_frame.paragraphs)
+
+
+def _frame_text(frame: Any) -> str:
+    return "\n".join(map(_said, frame.paragraphs))
+
+
+def _said(paragraph: Any) -> str:
+    """The words of a paragraph: what is struck out is not among them, and what stands raised or lowered is told."""
+    said = ""
+    for run in paragraph._element.content_children:
+        form = run.find(_FORM)
+        if form is None or form.get("strike", _NOT_STRUCK) == _NOT_STRUCK:
+            baseline = int(form.get("baseline", 0)) if form is not None else 0
+            said += (RAISED if baseline > 0 else LOWERED if baseline < 0 else "") + run.text
+    return with_raised(said)
 
 
 def _table_text(table: Any) -> str:
-    rows = ([" ".join(cell.text.split()) for cell in row.cells] for row in table.rows)
+    rows = ([" ".join(_frame_text(cell.text_frame).split()) for cell in row.cells] for row in table.rows)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows if any(cells))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from groundgraph.answers.sentence_index import RUNNING_LINES, masked_line
+from groundgraph.answers.sentence_index import NUMBER, RUNNING_LINES, masked_line
 from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, Document
 from groundgraph.core.errors import IngestError
 from groundgraph.core.evidence import jsonable
@@ -73,8 +73,13 @@ _REPLACEMENT = "\ufffd"
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 # Beyond this share of bytes that are not UTF-8, a file is in another encoding or no text at all.
 _MAX_REPLACED = 0.1
-# Fewer bytes do not tell an encoding.
-_TELLING = 16
+# Fewer bytes, of a text that has others, do not tell an encoding by themselves; most texts that are not UTF-8 are in
+# this one.
+_TELLING, _FEW, _WESTERN = 16, 0.3, "cp1252"
+# Coherences within this share are none that tell: "£300" as "Ł300" is taken for better English.
+_ALIKE = 0.1
+# What letters of other encodings are in the Western one.
+_SYMBOL_IN_WORD = re.compile(r"[^\W\d_][¤£¥¦¨©¬®¯°±²³´¶¸¹¼½¾¿×÷\ufffd][^\W\d_]")
 
 
 def decode_text(data: bytes, encoding: str | None = None) -> tuple[str, list[str]]:
@@ -136,9 +141,13 @@ def _decoded(data: bytes, given: str | None) -> tuple[str, list[str], str]:
     nuls = text.count("\0")
     refused = replaced + nuls > _MAX_REPLACED * len(text)
     # Text in UTF-8 that was damaged has other characters that are whole.
-    foreign = replaced + nuls >= _TELLING and text.replace(_REPLACEMENT, "").isascii()
-    if encoding == "utf-8" and (refused or foreign) and (detected := _detected(data)):
-        return detected[0], [f"it was read as {detected[1]}, by what it holds"], detected[1]
+    foreign = replaced + nuls and text.replace(_REPLACEMENT, "").isascii()
+    if (
+        encoding == "utf-8"
+        and (refused or foreign)
+        and (detected := _detected(data, few=replaced < min(_TELLING, _FEW * len(text))))
+    ):
+        return detected[0], [f"it was read as {detected[1]}, by what it holds; --encoding names another"], detected[1]
     name = encoding.removesuffix("-sig").upper()
     if refused:
         raise IngestError(f"it is not {name} text")
@@ -146,18 +155,23 @@ def _decoded(data: bytes, given: str | None) -> tuple[str, list[str], str]:
     return text.replace("\0", _REPLACEMENT), warnings, encoding
 
 
-def _detected(data: bytes) -> tuple[str, str] | None:
-    """The text of `data` in the encoding that it is likeliest in, and its name; None for what is hardly text."""
+def _detected(data: bytes, *, few: bool) -> tuple[str, str] | None:
+    """The text of `data` in the encoding that it is likeliest in, and its name; None for what is hardly text. That is
+    the Western one where a `few` bytes in a text of others tell, or where another explains it hardly better."""
     # Not loaded for text in UTF-8.
     from charset_normalizer import from_bytes
 
-    best = from_bytes(data).best()
+    western = b"\0" not in data and not _SYMBOL_IN_WORD.search(data.decode(_WESTERN, errors="replace"))
+    likely = [one for one in from_bytes(data) if western or _WESTERN not in one.could_be_from_charset]
+    own = next((one for one in likely if _WESTERN in one.could_be_from_charset), None)
+    alike = own and own.chaos <= likely[0].chaos and own.coherence >= likely[0].coherence - _ALIKE
+    name = _WESTERN if western and (few or alike) else likely[0].encoding if likely else None
     try:
-        text = data.decode(best.encoding) if best else ""
+        text = data.decode(name) if name else ""
     except UnicodeDecodeError:
         # Of a long text, samples are looked at.
         return None
-    return (text, best.encoding) if best and text and "\0" not in text else None
+    return (text, name) if name and text and "\0" not in text else None
 
 
 # The lines that stand at the head or foot of many pages, which are no sentences to quote.
@@ -171,26 +185,50 @@ MIN_SHARE = 0.25
 # A document has few; what goes beyond would be the rows of a table that goes on from page to page.
 MAX_LINES = 8
 _MAX_CHARS = 200
+# The number of a page may be smaller than its place, by covers and prefaces, and hardly larger.
+_MAX_BEHIND, _MAX_AHEAD = 100, 1
+# More of a number are not looked at.
+_DIGITS = 15
 
 
 def running_lines(pages: Sequence[str]) -> list[str]:
     """The lines that run, as `masked_line` writes them, the most frequent first; empty for fewer than three pages.
 
-    Only lines with a letter count: a page number alone is no sentence anyway.
+    Only lines with a letter count: a page number alone is no sentence anyway. Their numbers are the same on all those
+    pages, or those of the pages: what has others is a fact of its page, such as the price on a data sheet.
 
     Args:
         pages: their texts in order.
     """
-    counts: Counter[str] = Counter()
+    found: defaultdict[str, list[tuple[int, list[int]]]] = defaultdict(list)
     # A long text without form feeds is one page, whose lines nobody wants to have in memory twice.
-    for page in pages if len(pages) >= MIN_PAGES else ():
+    for number, page in enumerate(pages if len(pages) >= MIN_PAGES else (), 1):
         lines = list(filter(str.strip, page.split("\n")))
-        masked = {masked_line(line) for line in (*lines[:_EDGE], *lines[-_EDGE:]) if len(line) <= _MAX_CHARS}
-        counts.update(line for line in masked if any(map(str.isalpha, line)))
+        edges = {masked_line(line): line for line in (*lines[:_EDGE], *lines[-_EDGE:]) if len(line) <= _MAX_CHARS}
+        for masked, line in edges.items():
+            if any(map(str.isalpha, masked)):
+                found[masked].append((number, [int(digits[-_DIGITS:]) for digits in NUMBER.findall(line)]))
     least = max(MIN_PAGES, MIN_SHARE * len(pages))
+    counts = {masked: _running(masked, places) for masked, places in found.items() if len(places) >= least}
     return [line for line, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])) if count >= least][
         :MAX_LINES
     ]
+
+
+def _running(masked: str, places: Sequence[tuple[int, list[int]]]) -> int:
+    """On how many of the pages in `places`, each with the numbers of the line there, it runs."""
+    pages = [page for page, _ in places]
+    columns = list(zip(*(numbers for _, numbers in places), strict=True))
+    # Where a number of a page ends a line or begins it, it may be of the work that the pages are out of.
+    ends = [place for place, one in ((0, masked[0]), (len(columns) - 1, masked.rstrip("])")[-1:])) if one == "#"]
+    runs = [True] * len(places)
+    for place, column in enumerate(columns):
+        ahead = [number - page for number, page in zip(column, pages, strict=True)]
+        counted, same = (Counter(values).most_common(1)[0][0] for values in (ahead, column))
+        counts = -_MAX_BEHIND <= counted <= _MAX_AHEAD or place in ends
+        told = zip(runs, column, ahead, strict=True)
+        runs = [known and (number == same or (counts and off == counted)) for known, number, off in told]
+    return sum(runs)
 
 
 def running_metadata(pages: Sequence[str]) -> dict[str, list[str]]:

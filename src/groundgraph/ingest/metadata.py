@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from groundgraph.core.document import MARKDOWN, Document, Part
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import ConfigurationError, IngestError, Problem
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import typed_value
@@ -170,17 +170,22 @@ class MetadataRules:
         fields: the declared fields, as in `SourceSchema.fields`.
         schemas: by custom kind of data the fields of its own.
         rules: fields by the name of a document; a later rule wins.
+        guarding: the fields by which filters keep documents away whatever is asked. Without its value, one that is to
+            be kept away could pass (`not: secret`).
     """
 
     fields: FieldSpecs = field(default_factory=dict)
     schemas: Mapping[str, FieldSpecs] = field(default_factory=dict)
     rules: Sequence[PathRule] = ()
+    guarding: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, settings: KnowledgeBaseSettings, fields: FieldSpecs | None = None) -> MetadataRules:
+    def of(
+        cls, settings: KnowledgeBaseSettings, fields: FieldSpecs | None = None, guarding: Iterable[str] = ()
+    ) -> MetadataRules:
         """The rules of `settings`, with the further `fields` that the source itself declares."""
         schemas = {name: schema.fields for name, schema in settings.schemas.items()}
-        return cls({**settings.fields, **(fields or {})}, schemas, settings.metadata.rules)
+        return cls({**settings.fields, **(fields or {})}, schemas, settings.metadata.rules, frozenset(guarding))
 
     def declared(self, kind: str) -> FieldSpecs:
         """The declared fields of a kind of data."""
@@ -192,7 +197,12 @@ def with_metadata(document: Document, rules: MetadataRules, sidecar: Mapping[str
 
     A value that its field does not allow is left out with a warning. Kept as it stands, it would be let through by
     filters that compare: as text, "soon" comes after every date.
+
+    Raises:
+        IngestError: that is a field that guards, or the front matter, which may hold one, cannot be read.
     """
+    if rules.guarding:
+        _check_front_matter(document)
     given = _given(document)
     found = {
         name: SetField(value, f"knowledge_base.metadata.rules, path '{rule.path}'")
@@ -205,8 +215,24 @@ def with_metadata(document: Document, rules: MetadataRules, sidecar: Mapping[str
     typed, warnings = _typed(found, rules.declared(document.kind))
     derived = {name: value for name, value in document.metadata.items() if name not in found}
     parts, more = _typed_parts(document.parts, rules.declared(document.kind))
-    metadata = {**derived, **typed}
-    return replace(document, metadata=metadata, parts=parts, warnings=(*document.warnings, *warnings, *more))
+    for name in rules.guarding:
+        if refused := {**warnings, **more}.get(name):
+            raise IngestError(f"{refused.rstrip('.')}. Filters keep documents away by this field. {_STAYS}")
+    told = (*document.warnings, *warnings.values(), *more.values())
+    return replace(document, metadata={**derived, **typed}, parts=parts, warnings=told)
+
+
+_STAYS = "Until it is mended, what was taken in of it earlier stays; `groundgraph documents remove` takes it out."
+
+
+def _check_front_matter(document: Document) -> None:
+    try:
+        if document.media_type == MARKDOWN:
+            front_matter(document.text)
+    except ValueError as error:
+        raise IngestError(
+            f"its front matter cannot be read ({error}), and filters keep documents away by fields. {_STAYS}"
+        ) from None
 
 
 def _given(document: Document) -> dict[str, Any]:
@@ -224,14 +250,15 @@ def _titled(document: Document) -> bool:
         return False
 
 
-def _typed_parts(parts: Sequence[Part], specs: FieldSpecs) -> tuple[tuple[Part, ...], list[str]]:
-    """The parts, records for example, with the declared ones of their fields in their types."""
+def _typed_parts(parts: Sequence[Part], specs: FieldSpecs) -> tuple[tuple[Part, ...], dict[str, str]]:
+    """The parts, records for example, with the declared ones of their fields in their types; by field what was left
+    out."""
     wrong: dict[str, list[str]] = {}
     typed = tuple(_typed_part(part, specs, wrong) if specs.keys() & part.metadata else part for part in parts)
-    return typed, [
-        f"the field '{name}' was left out in {len(reasons)} of its parts; the first: {reasons[0]}"
+    return typed, {
+        name: f"the field '{name}' was left out in {len(reasons)} of its parts; the first: {reasons[0]}"
         for name, reasons in wrong.items()
-    ]
+    }
 
 
 def _typed_part(part: Part, specs: FieldSpecs, wrong: dict[str, list[str]]) -> Part:
@@ -245,9 +272,9 @@ def _typed_part(part: Part, specs: FieldSpecs, wrong: dict[str, list[str]]) -> P
     return replace(part, metadata=metadata)
 
 
-def _typed(found: Mapping[str, SetField], specs: FieldSpecs) -> tuple[dict[str, Any], list[str]]:
+def _typed(found: Mapping[str, SetField], specs: FieldSpecs) -> tuple[dict[str, Any], dict[str, str]]:
     values: dict[str, Any] = {}
-    warnings: list[str] = []
+    warnings: dict[str, str] = {}
     for name, entry in found.items():
         if name not in specs or entry.value is None:
             values[name] = entry.value
@@ -255,5 +282,5 @@ def _typed(found: Mapping[str, SetField], specs: FieldSpecs) -> tuple[dict[str, 
         try:
             values[name] = typed_value(specs[name], entry.value)
         except ValueError as error:
-            warnings.append(f"the field '{name}' was left out ({entry.place}): {error}")
+            warnings[name] = f"the field '{name}' was left out ({entry.place}): {error}"
     return values, warnings

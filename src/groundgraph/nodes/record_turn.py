@@ -15,6 +15,7 @@ from groundgraph.answers.answer_prompt import BODY_CHARS, QUOTED, answer_id, quo
 from groundgraph.answers.provenance import (
     HISTORY_TURNS,
     KEPT_AT,
+    absence_outcome,
     compact_record,
     full_record,
     history_entry,
@@ -75,7 +76,7 @@ def record_turn(settings: Settings, prompts: Prompts, evidence: EvidenceStore) -
     """The node. Running it twice, after a crash in the middle, writes the same message and the same record once."""
 
     async def record_turn(state: AnswerInput, runtime: Runtime[Context]) -> RecordTurnUpdate:
-        state = _small_talk_is_chat(state)
+        state = _with_outcome(state)
         draft, turn = state["draft"], state["turn"]
         notes = reader_notes(prompts.note, state)
         record = stored_record(state, notes, _thread(runtime))
@@ -114,12 +115,16 @@ def record_turn(settings: Settings, prompts: Prompts, evidence: EvidenceStore) -
     return record_turn
 
 
-def _small_talk_is_chat(state: AnswerInput) -> AnswerInput:
-    """No question was answered where facts of the dialogue's state go with the reply to a greeting; what was
-    withheld stays withheld."""
-    if state["turn"]["small_talk"] is None or state["draft"]["outcome"] != "answered":
-        return state
-    return {**state, "draft": {**state["draft"], "outcome": "chat"}}
+def _with_outcome(state: AnswerInput) -> AnswerInput:
+    """`state` with the outcome that the turn as a whole has: no question was answered where facts of the dialogue's
+    state go with the reply to a greeting, and a source that could not answer may hold what those that did lack. What
+    was withheld stays withheld."""
+    outcome, retrievals = state["draft"]["outcome"], state["retrievals"].values()
+    if outcome == "answered" and state["turn"]["small_talk"] is not None:
+        outcome = "chat"
+    elif outcome == "insufficient" and retrievals:
+        outcome = absence_outcome(retrievals)
+    return {**state, "draft": {**state["draft"], "outcome": outcome}}
 
 
 def _message(draft: Draft, turn: Turn, record: Mapping[str, Any], citations: Sequence[Citation]) -> AIMessage:

@@ -6,7 +6,7 @@ import math
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from operator import itemgetter
 from types import MappingProxyType
@@ -231,6 +231,10 @@ class Question:
     def weight(self) -> float:
         """See `question_weight`."""
         return question_weight(self.stems, self.df, self.texts)
+
+    def without(self, stems: Collection[str]) -> Question:
+        """The question where no text holds `stems`."""
+        return replace(self, df={stem: count for stem, count in self.df.items() if stem not in stems})
 
     def ranking_weights(self) -> dict[str, float]:
         """The idf of each stem."""

@@ -184,6 +184,15 @@ class Words:
                 return rows
             most *= 4
 
+    def held(self, stems: Collection[str], kept: Kept) -> set[str]:
+        """Those of `stems` that a text holds which is kept.
+
+        Raises:
+            WordsUnusable: the index is damaged.
+        """
+        with _told():
+            return {stem for stem in stems if kept.texts and self._best([stem], 1, kept)}
+
     def _best(self, stems: Sequence[str], limit: int, kept: Kept | None) -> list[Any]:
         from tantivy import Occur, Query
 

@@ -57,8 +57,9 @@ class Passages:
         self.bases = list(knowledge_base_files(self._settings))
 
     def may_show(self, source: str) -> bool:
-        """Whether whole documents of a source may be seen: it is a base, and no scope hides parts of it."""
-        return source in self.bases and not self._settings.retrieval.scope_filters.get(source)
+        """Whether whole documents of a source may be seen: it is a base, and no filter hides parts of it."""
+        filters = (self._settings.retrieval.scope_filters, self._settings.intent.default_filters)
+        return source in self.bases and not any(one.get(source) for one in filters)
 
     def base(self, source: str) -> KnowledgeBase:
         """The knowledge base behind a source of which documents may be seen.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from groundgraph.answers.label_gate import LABEL_OR_CODE, label_numbers
+from groundgraph.answers.label_gate import LABEL_OR_CODE, escape_labels, label_numbers
 from groundgraph.serve.conversations import KeptTurn
 
 Record = Mapping[str, Any]
@@ -33,7 +33,7 @@ def turn_markdown(record: Record, before: str = "") -> str:
         return "".join(f"[^{before}{label}]" for label in labels) if cited else found.group()
 
     notes = [f"> {_line(note)}" for note in record["notes"]]
-    listed = [f"[^{before}{one['label']}]: {_line(one['shown'])}: “{_line(one['quote'])}”" for one in citations]
+    listed = [f"[^{before}{one['label']}]: {_found(one['shown'])}: “{_found(one['quote'])}”" for one in citations]
     answer = LABEL_OR_CODE.sub(footnotes, record["answer"].strip())
     parts = [f"**{_line(record['question'])}**", answer, *notes, "\n".join(listed)]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -68,6 +68,11 @@ def _latest(turns: Sequence[KeptTurn]) -> Iterator[KeptTurn]:
     while at:
         yield at
         at = newest.get(at.id)
+
+
+def _found(text: str) -> str:
+    """Words of a document in one line, which load and run nothing."""
+    return _line(escape_labels(text))
 
 
 def _line(text: str) -> str:

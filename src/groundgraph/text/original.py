@@ -78,6 +78,8 @@ FILE_ROW = "file_row"
 FILE_SHEET = "file_sheet"
 # The number of a slide, from 1.
 FILE_SLIDE = "file_slide"
+# What a chunk has of its own because of where it stands.
+PLACES = frozenset([FILE_LINE, FILE_ROW, FILE_SHEET, FILE_SLIDE, "page"])
 
 _KNOWLEDGE_BASE = "knowledge_base"
 _LANGCHAIN = "langchain"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 
+import pptx as python_pptx
 import pytest
 from cited_slices import asked
 from document_files import pptx
@@ -78,3 +79,16 @@ def _without(name: str) -> bytes:
 def test_what_is_no_presentation_is_refused_with_the_reason(data, reason):
     with pytest.raises(IngestError, match=reason):
         load_pptx(data, "a.pptx")
+
+
+@pytest.mark.covers("K2", "S7")
+def test_what_is_raised_or_struck_out_makes_no_other_number(tmp_path):
+    presentation = python_pptx.Presentation(io.BytesIO(pptx([("Water", [""])])))
+    paragraph = presentation.slides[0].placeholders[1].text_frame.paragraphs[0]
+    for text, form in (("10", {}), ("6", {"baseline": "30000"}), (" litres ", {}), ("90", {"strike": "sngStrike"})):
+        run = paragraph.add_run()
+        run.text = text
+        for name, value in form.items():
+            run._r.get_or_add_rPr().set(name, value)
+    presentation.save(tmp_path / "a.pptx")
+    assert load_document(tmp_path / "a.pptx", "a.pptx").text == "Water\n\n10^6 litres"

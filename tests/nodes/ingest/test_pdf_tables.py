@@ -65,6 +65,7 @@ def test_what_may_have_been_read_wrongly_is_no_record(tmp_path, table, style):
 
 
 @pytest.mark.covers("A13")
+@pytest.mark.slow
 def test_the_tables_of_the_data_are_rows_or_nothing(data):
     folder = data / "documents/pdf"
     tables = {path.name: pdf_tables(path, path.name) for path in sorted(folder.glob("*.pdf"))}

@@ -51,6 +51,21 @@ def test_what_runs_is_masked_has_a_letter_and_stands_on_pages(texts):
     assert all(any(map(str.isalpha, line)) for line in found)
 
 
+def test_a_line_with_a_number_of_its_own_on_each_page_is_a_fact_and_does_not_run():
+    def sheet(price: int, stock: int) -> str:
+        return f"Data sheet\n{price} EUR\n{BODIES[stock % 5]}\nDelivery {price} a\nIn stock: {stock} pieces"
+
+    prices = [199, 320, 85, 1999]
+    assert running_lines([sheet(*of) for of in zip(prices, (30, 4, 17, 5), strict=True)]) == ["Data sheet"]
+    counted = running_lines([sheet(*of) for of in zip(prices, (1, 2, 3, 4), strict=True)])
+    assert counted == ["Data sheet", "In stock: # pieces"]
+
+
+def test_the_numbers_of_pages_out_of_a_larger_work_run_where_they_end_a_line():
+    numbered = [(number, BODIES[number % 5]) for number in range(53_000, 53_009)]
+    assert running_lines([f"Register {number}\n{body}\n{body} a" for number, body in numbered]) == ["Register #"]
+
+
 def test_a_pdf_and_a_text_with_form_feeds_say_which_lines_run_and_keep_their_text(tmp_path: Path):
     texts = pages(6)
     document = load_document(pdf(tmp_path / "a.pdf", texts), "a.pdf")

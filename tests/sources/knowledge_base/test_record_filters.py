@@ -7,6 +7,7 @@ from asking import opened
 from filled_base import fill
 
 from groundgraph.core.document import Chunk, Document, Part
+from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument
 from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource
@@ -99,3 +100,21 @@ async def test_pages_count_from_their_own_beginning_and_what_a_model_wrote_says_
     assert "derived" not in by_id["r.pdf#0"]
     assert by_id["r.pdf#1"]["derived"] is True
     assert "qualifying_text" not in by_id["r.pdf#1"], "it adds no word"
+
+
+@pytest.mark.covers("I8", "R13", "fault 60")
+async def test_nothing_that_is_found_tells_what_other_records_hold(tmp_path):
+    records = [{"tenant": "acme"}, {"tenant": "globex"}]
+    texts = ["pump 17 every 90 days\n", "pump 17 zanzibar recipe\n"]
+    ends = [len(texts[0]), len("".join(texts))]
+    parts = (Part(0, ends[0], records[0]), Part(*ends, records[1]))
+    await fill(tmp_path / "kb.sqlite", [Document("rows.csv", "".join(texts), parts=parts)], chunker=of_parts)
+    source = opened(KnowledgeBaseSource(tmp_path / "kb.sqlite", fields={"tenant": {"type": "string"}}))
+
+    async def asked(text: str) -> list[SourceResult]:
+        return await source.query(RetrievalIntent([text], {source.name: {"tenant": "acme"}}), top_k=5)
+
+    known, unknown = await asked("zanzibar pump"), await asked("xanadu pump")
+    assert known == unknown
+    assert [one.metadata["tenant"] for one in known] == ["acme"]
+    assert "zanzibar" not in repr(known)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
+from killed_ingest import embedded, report_of, started
 from weaviate_bases import objects_of, place_on
 from weaviate_server import WeaviateServer
 
@@ -26,27 +22,7 @@ from groundgraph.sources.weaviate_base import BasePlace, WeaviateBaseSource, Wea
 from groundgraph.testing import NgramEmbeddings
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
-COUNT = 400
-CHILD = """
-import asyncio, json, sys
-from groundgraph import ingest_graph, load_settings
-from groundgraph.core.document import Document
-from groundgraph.graph.ingest_documents import run_ingest
-from groundgraph.testing import NgramEmbeddings
-
-settings, log = json.loads(sys.argv[1]), sys.argv[2]
-
-class NgramEmbeddings(NgramEmbeddings):
-    async def aembed_documents(self, texts):
-        with open(log, "a") as file:
-            file.writelines(text.splitlines()[-1] + "\\n" for text in texts)
-        return self.embed_documents(texts)
-
-documents = [Document(f"d{n:03}", f"Document number{n} tells about subject{n % 97}.") for n in range(int(sys.argv[3]))]
-graph = ingest_graph(load_settings(settings), embeddings=NgramEmbeddings(16))
-report = asyncio.run(run_ingest(graph, {"documents": documents}))
-print(json.dumps(report.to_dict()))
-"""
+COUNT = 200
 
 
 def documents(count: int = COUNT) -> list[Document]:
@@ -98,10 +74,16 @@ async def check_complete(place: BasePlace, expected: set[str]) -> None:
     assert missing == []
 
 
+_undisturbed: dict[int, set[str]] = {}
+
+
 async def undisturbed(server: WeaviateServer, count: int = COUNT) -> set[str]:
-    place = place_on(server)
-    assert (await ingest(place, count)).written == count
-    return set(await objects_of(place, place.chunks(1)))
+    """The ids of the chunks, whichever base they are in."""
+    if count not in _undisturbed:
+        place = place_on(server)
+        assert (await ingest(place, count)).written == count
+        _undisturbed[count] = set(await objects_of(place, place.chunks(1)))
+    return _undisturbed[count]
 
 
 @pytest.mark.covers("fault 41")
@@ -182,32 +164,26 @@ def test_a_writer_that_is_killed_again_and_again_ends_with_the_same_and_repeats_
     count, chance = 600, random.Random(6)
     place = place_on(weaviate_server)
     expected = asyncio.run(undisturbed(weaviate_server, count))
-    log = tmp_path / "embedded"
-    command = [sys.executable, "-c", CHILD, json.dumps(settings_of(place)), str(log), str(count)]
     kills = 0
     while True:
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        begun = len(log.read_text().splitlines()) if log.exists() else 0
+        begun = len(embedded(tmp_path))
+        writer = started(tmp_path, settings_of(place), {"documents": documents(count)})
         if kills < 4:
-            _wait_for_work(child, log, begun)
-            time.sleep(chance.uniform(0.0, 1.5))
-        else:
-            child.wait()
-        if child.poll() is None:
-            os.kill(child.pid, signal.SIGKILL)
-            child.communicate()
-            kills += 1
-            continue
-        output, errors = child.communicate()
-        assert child.returncode == 0, errors[-2000:]
-        break
-    assert json.loads(output)["failed"] == []
-    asyncio.run(check_complete(place, expected))
-    embedded = len(log.read_text().splitlines())
-    print(f"{kills} kills; {embedded} texts embedded for {count} documents")
+            while len(embedded(tmp_path)) == begun and writer.is_alive():
+                time.sleep(0.005)
+            time.sleep(chance.uniform(0.0, 0.15))
+            writer.kill()
+            writer.join()
+        if kills == 4 or writer.exitcode != -signal.SIGKILL:
+            break
+        kills += 1
+    assert report_of(writer, tmp_path)["failed"] == []
     assert kills >= 3
+    asyncio.run(check_complete(place, expected))
+    texts = len(embedded(tmp_path))
+    print(f"{kills} kills; {texts} texts embedded for {count} documents")
     # A batch holds 64 documents: no more than one is lost with each kill.
-    assert count <= embedded <= count + 64 * kills
+    assert count <= texts <= count + 64 * kills
     store = WeaviateStore(place)
     verified = asyncio.run(_verified(store))
     assert (verified.repaired, verified.removed, verified.incomplete) == (0, 0, [])
@@ -218,10 +194,3 @@ async def _verified(store: WeaviateStore):
         return await store.verify()
     finally:
         await store.close()
-
-
-def _wait_for_work(child: subprocess.Popen[str], log: Path, begun: int) -> None:
-    for _ in range(600):
-        if child.poll() is not None or (log.exists() and len(log.read_text().splitlines()) > begun):
-            return
-        time.sleep(0.05)

@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -82,8 +82,7 @@ def find(
     By words only the first `MIN_CANDIDATES` (or 8 times `top_k`) matching texts by the index's BM25 are looked at, and
     as many times more as a chunk has of them; a chunk further down is not found, however well it covers the question.
     """
-    question = question_of(connection, text)
-    words = _Words(connection, question, Scorer(question), allowed, top_k, index)
+    words = _Words(connection, question_of(connection, text), allowed, top_k, index)
     pool = Pool(words.candidates()) if vector is None else _with_nearest(words, vector)
     return list(rank([pool], threshold=score_threshold, top_k=top_k))
 
@@ -105,19 +104,13 @@ class _Words:
 
     connection: sqlite3.Connection
     question: Question
-    scorer: Scorer
     allowed: AllowedChunks | None
     top_k: int
     index: Words
 
     def candidates(self) -> Sequence[Passage]:
         """The best chunks by the index."""
-        if self.top_k < 1:
-            return []
-        limit = max(MIN_CANDIDATES, 8 * self.top_k) * min(MAX_TEXTS, self._texts_of_a_chunk())
-        kept = self.allowed.kept if self.allowed else None
-        rows = self.index.rows(self.connection, self.question, limit=limit, kept=kept)
-        return list(self.scorer.best_texts(rows).values())
+        return list(self._scorer.best_texts(self._rows).values())
 
     def of(self, chunks: Iterable[int]) -> dict[int, Passage]:
         """By row these chunks, whether a stem of the question is in them or not."""
@@ -125,7 +118,26 @@ class _Words:
             "SELECT chunk_id, stems, heading_stems FROM texts WHERE chunk_id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(chunks)),),
         )
-        return self.scorer.best_texts(rows)
+        return self._scorer.best_texts(rows)
+
+    @cached_property
+    def _rows(self) -> list[tuple[Any, ...]]:
+        if self.top_k < 1:
+            return []
+        limit = max(MIN_CANDIDATES, 8 * self.top_k) * min(MAX_TEXTS, self._texts_of_a_chunk())
+        kept = self.allowed.kept if self.allowed else None
+        return self.index.rows(self.connection, self.question, limit=limit, kept=kept)
+
+    @cached_property
+    def _scorer(self) -> Scorer:
+        """Judges by words that texts hold which the filter keeps: a word that stands only behind it is known to none,
+        or scores would tell what stands there."""
+        question = self.question
+        if self.allowed:
+            seen = {stem for _, *texts in self._rows for text in texts for stem in text.split()}
+            rest = question.df.keys() - seen
+            question = question.without(rest - self.index.held(rest, self.allowed.kept))
+        return Scorer(question)
 
     def _texts_of_a_chunk(self) -> int:
         chunks, texts = self.connection.execute("SELECT chunks, texts FROM state").fetchone()

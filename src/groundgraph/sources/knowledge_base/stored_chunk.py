@@ -16,7 +16,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk
 from groundgraph.search.rank import RankedPassage
 from groundgraph.sources.knowledge_base.schema import check_version
-from groundgraph.text.original import FILE_LINE, FILE_ROW, FILE_SHEET, FILE_TEXT
+from groundgraph.text.original import FILE_LINE, FILE_ROW, FILE_SHEET, FILE_TEXT, PLACES
 from groundgraph.text.words import stems
 
 # What searches the chunks of a knowledge base, whatever they are stored in.
@@ -171,9 +171,15 @@ def _metadata(stored: PreparedChunk) -> dict[str, Any]:
         "end": chunk.end - chunk.origin,
     }
     more: dict[str, Any] = {"derived": True} if chunk.derived else {}
-    if _adds_something(stored):
+    if not _has_own_fields(chunk) and _adds_something(stored):
         more["qualifying_text"] = stored.qualifying_text
     return {**kind, **document.metadata, **chunk.metadata, **own, **more}
+
+
+def _has_own_fields(chunk: Chunk) -> bool:
+    """Whether chunks of one document differ by more than their place, as rows of a table do: what the document is about
+    is then what the others hold, which a filter by such a field keeps away."""
+    return not PLACES.issuperset(chunk.metadata)
 
 
 def _adds_something(stored: PreparedChunk) -> bool:

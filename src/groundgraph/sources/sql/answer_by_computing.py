@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +17,6 @@ from groundgraph.sources.sql.find_cue import Cue, Language, find_cue, language_o
 from groundgraph.sources.sql.read_question import (
     LONGEST_VALUE,
     Reading,
-    Vocabulary,
     as_said,
     is_about,
     is_lookup,
@@ -24,16 +24,17 @@ from groundgraph.sources.sql.read_question import (
     quantity_instead,
     read_computation,
     read_rows,
-    with_absent_value,
 )
-from groundgraph.sources.sql.shape import TableShape
+from groundgraph.sources.sql.shape import Column, TableShape, decode
 from groundgraph.sources.sql.sql_dialect import may_match
+from groundgraph.sources.sql.vocabulary import Vocabulary
 from groundgraph.text.follow_up import subjectless_stems
 from groundgraph.text.words import stems
 
 # A column with more different values is a text or a number, not a name by which rows are asked for.
 _MOST_VALUES = 2_000
 _KEPT = 16
+_DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Computer:
         self._enums = enums
         self._database = database
         self._named = named
-        self._vocabularies: Latest[tuple[Any, ...], Vocabulary] = Latest(_KEPT)
+        self._vocabularies: Latest[tuple[Any, ...], tuple[TableShape, Vocabulary]] = Latest(_KEPT)
 
     def explicit(
         self, wanted: Mapping[str, Any], shapes: Sequence[TableShape], filters: Mapping[str, Any]
@@ -131,7 +132,7 @@ class Computer:
         """
         database, language = self._database, language_of(asked.text)
         parts = _parts_for_rows(asked, language)
-        if database is None or not parts or not language.understands(parts):
+        if database is None or not parts:
             return None
         for shape, vocabulary in self._with_values(database, shapes, asked):
             if not may_match(shape, asked.filters):
@@ -147,7 +148,7 @@ class Computer:
         language = language_of(asked.text)
         parts = _parts_for_rows(asked, language)
         stripped = language.without_negation(parts)
-        if self._database is None or stripped == parts or not language.understands(stripped):
+        if self._database is None or stripped == parts:
             return None
         for shape, vocabulary in self._with_values(self._database, shapes, asked):
             if (
@@ -165,14 +166,14 @@ class Computer:
     ) -> SourceResult | dict[str, Any]:
         """The count that a question asks for; in its place, what is known of why there is none."""
         readings = _readings(cue, known, asked)
-        for found, _ in readings:
-            if count := read_computation(found, asked.filters, alone=len(known) == 1):
-                quantity = quantity_instead(cue, found.shape)
-                told = {"quantity": quantity, "tables": [found.shape.name]}
-                return told if quantity else self._stated(database, count)
-        named = [(found, values) for found, values in readings if found.names_table]
-        absent = next(filter(None, (_count_of_none(found, values, asked) for found, values in named)), None)
-        return self._stated(database, absent) if absent else _unread([found for found, _ in named], asked.text)
+        counts = [read_computation(found, asked.filters) for found in readings]
+        whole = list(filter(None, counts))
+        if len(whole) == 1:
+            quantity = quantity_instead(cue, whole[0].shape)
+            told = {"quantity": quantity, "tables": [whole[0].shape.name]}
+            return told if quantity else self._stated(database, whole[0])
+        named = [found for found in readings if found.names_table]
+        return _unread(named, asked.text)
 
     def _stated(self, database: ComputingDatabase, computation: Computation) -> SourceResult:
         computed = compute(database, computation)
@@ -202,14 +203,24 @@ class Computer:
     def _with_values(
         self, database: ComputingDatabase, shapes: Sequence[TableShape], asked: Question
     ) -> list[tuple[TableShape, Vocabulary]]:
-        """Each table with the values that the filters let see."""
+        """Each table, with the kinds that its columns really are of, and the values that the filters let see."""
         narrowed = repr(sorted(asked.filters.items()))
 
-        def vocabulary(shape: TableShape) -> Vocabulary:
+        def known(shape: TableShape) -> tuple[TableShape, Vocabulary]:
             key = (shape.name, narrowed, asked.version)
-            return self._vocabularies.get_or_make(key, lambda: self._read_vocabulary(database, shape, asked.filters))
+            return self._vocabularies.get_or_make(key, lambda: self._known(database, shape, asked.filters))
 
-        return [(shape, vocabulary(shape)) for shape in shapes]
+        return list(map(known, shapes))
+
+    def _known(
+        self, database: ComputingDatabase, declared: TableShape, filters: Mapping[str, Any]
+    ) -> tuple[TableShape, Vocabulary]:
+        columns = (
+            one if _is_fit(database, declared, one, filters) else replace(one, kind="string")
+            for one in declared.columns
+        )
+        shape = replace(declared, columns=tuple(columns))
+        return shape, self._read_vocabulary(database, shape, filters)
 
     def _read_vocabulary(
         self, database: ComputingDatabase, shape: TableShape, filters: Mapping[str, Any]
@@ -219,11 +230,27 @@ class Computer:
         for column in shape.columns:
             if column.kind in ("string", "text", "integer", "date"):
                 stored = database.values(shape, column.name, filters, _MOST_VALUES)
-                for value in (*stored, *self._enums.get(column.name, ())):
+                for found_value in (*stored, *self._enums.get(column.name, ())):
+                    value = decode(column.kind, found_value)
+                    if column.kind == "integer" and not isinstance(value, int):
+                        continue  # a condition on it would keep no row
                     name = tuple(stems(str(value)))
                     if len(name) <= LONGEST_VALUE:
                         found.setdefault(name, {}).setdefault(column.name, []).append(value)
         return found
+
+
+def _is_fit(database: ComputingDatabase, shape: TableShape, column: Column, filters: Mapping[str, Any]) -> bool:
+    """Whether the values of a column are of the kind that it is declared as, so that a condition on it tells the rows
+    apart: SQLite keeps "01.03.2021" and "yes" in columns of dates and of yes and no."""
+    if column.kind == "boolean":
+        values = database.values(shape, column.name, filters, _MOST_VALUES)
+        return all(isinstance(decode("boolean", value), bool) for value in values)
+    if column.kind in ("date", "datetime"):
+        kept = (filters,) if filters else ()
+        ends = (compute(database, Computation(end, shape, column.name, kept)).value for end in ("min", "max"))
+        return all(end is None or _DAY.match(str(end)) for end in ends)
+    return True
 
 
 def _parts_for_rows(asked: Question, language: Language) -> tuple[str, ...]:
@@ -245,12 +272,10 @@ def _own_cue(asked: Question) -> Cue | None:
     return None if asked.own == "" else find_cue(asked.text, asked.own or "")
 
 
-def _readings(
-    cue: Cue, known: Sequence[tuple[TableShape, Vocabulary]], asked: Question
-) -> list[tuple[Reading, Vocabulary]]:
-    """How the question reads in each of the tables that are `known` and may hold a row for it, with their values."""
-    read = [(read_rows(cue.parts, cue.language, *table), table[1]) for table in known]
-    return [(found, values) for found, values in read if found and may_match(found.shape, asked.filters)]
+def _readings(cue: Cue, known: Sequence[tuple[TableShape, Vocabulary]], asked: Question) -> list[Reading]:
+    """How the question reads in each of the tables that are `known` and may hold a row for it."""
+    read = (read_rows(cue.parts, cue.language, *table) for table in known)
+    return [found for found in read if found and may_match(found.shape, asked.filters)]
 
 
 def _rows_and_nothing_else(
@@ -261,7 +286,7 @@ def _rows_and_nothing_else(
     read = read_rows(parts, language, shape, vocabulary)
     if read is None:
         return None
-    found = replace(read, filler=language.filler | subjectless_stems())
+    found = replace(read, filler=read.filler | subjectless_stems())
     # A table alone may be a word like any other: "What is an order?"
     asks = found.conditions or any(map(language.rows.search, parts))
     named = found.names_table or (alone and found.names_condition)
@@ -286,12 +311,6 @@ def _statement(computation: Computation, computed: Computed) -> str:
     over = "" if computation.function == "count" else f" (over {computed.rows} rows)"
     others = f"; {computed.left_out} rows were left out, their value is no number" if computed.left_out else ""
     return f"{computation.in_words()}: {value}{over}{others}"
-
-
-def _count_of_none(reading: Reading, vocabulary: Vocabulary, asked: Question) -> Computation | None:
-    """The count of the rows with a value that none has; None where the question names none."""
-    absent = with_absent_value(reading, asked.text, vocabulary)
-    return read_computation(absent, asked.filters, alone=False) if absent else None
 
 
 def _unread(named: Sequence[Reading], text: str) -> dict[str, Any]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, takewhile
 
 from groundgraph.text.follow_up import own_words
-from groundgraph.text.words import AMBIGUOUS, WORD, detect_language, fold, language_data, stem, stems, stop_words, words
+from groundgraph.text.words import LANGUAGES, detect_language, fold, language_data, stem, stems, stop_words, words
+
+# "is", and "isn't" in one.
+_CONTRACTED = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 
 @dataclass(frozen=True)
@@ -19,9 +22,12 @@ class Language:
     Attributes:
         not_offered: by what is needed, a pattern for computations that are not offered.
         functions: by function, a pattern for those that are.
-        filler: stems that add nothing to a question.
-        decisive: words that a reading by rule would overlook, such as "or".
+        filler: a pattern for what adds nothing to a question.
+        plain: words that say nothing by themselves, such as "the". Any other one that is left out of stems, such as
+            "or", a reading by rule would overlook.
+        pronouns: words that say as little where an earlier question stands before them.
         negation: those that rule out, such as "not".
+        deciding: those, and the ones that set a limit, such as "since".
         rows: a pattern for what asks for rows themselves, such as "list".
         months: the stems of the months in order.
         between: its folded stop words, without those that join.
@@ -29,21 +35,26 @@ class Language:
 
     not_offered: dict[str, re.Pattern[str]]
     functions: dict[str, re.Pattern[str]]
-    filler: frozenset[str]
-    decisive: frozenset[str]
+    filler: re.Pattern[str]
+    plain: frozenset[str]
+    pronouns: frozenset[str]
     negation: frozenset[str]
+    deciding: frozenset[str]
     rows: re.Pattern[str]
     months: tuple[str, ...]
     between: frozenset[str]
 
-    def understands(self, parts: Sequence[str]) -> bool:
-        """Whether the folded `parts` of a question hold no decisive word and rule nothing out."""
-        return not any((self.decisive | self.negation).intersection(words(part)) for part in parts)
+    def filler_in(self, text: str) -> frozenset[str]:
+        """The stems of what adds nothing to the folded `text`; those of plain words, which a text in two languages may
+        keep, among them."""
+        added = chain.from_iterable(words(found.group()) for found in self.filler.finditer(text))
+        return frozenset(map(stem, chain(added, self.plain.intersection(words(text)))))
 
     def without_negation(self, parts: Sequence[str]) -> tuple[str, ...]:
         """The folded `parts` without the words that rule out."""
         return tuple(
-            WORD.sub(lambda found: "" if found.group() in self.negation else found.group(), one) for one in parts
+            _CONTRACTED.sub(lambda found: "" if words(found.group())[0] in self.negation else found.group(), one)
+            for one in parts
         )
 
 
@@ -52,8 +63,7 @@ class Cue:
     """What a question asks for.
 
     Attributes:
-        function: the function, or an empty string when the computation is not offered or the question has a word
-            that no rule here understands.
+        function: the function, or an empty string when the computation is not offered.
         parts: the folded question without the words that asked for it, in two where it stands behind an earlier one.
         asking: the stems of those words; of what is not offered, of the word that decided, if there is one.
         needs: what is needed in a word, such as `count` or `difference`.
@@ -83,18 +93,34 @@ class Cue:
 @cache
 def _language(code: str) -> Language:
     data = language_data(code, "computing")
-    # They mean nothing here even where the rest of a question is in another language.
-    empty = chain(language_data(code, "stop_words"), language_data(code, AMBIGUOUS))
+    # "isn't" is two words, the first of which says it.
+    negation = frozenset(words(phrase)[0] for phrase in language_data(code, "negation") if " " not in phrase)
     return Language(
         {name: re.compile(pattern) for name, pattern in data.get("not_offered", {}).items()},
         {name: re.compile(pattern) for name, pattern in data.get("functions", {}).items()},
-        frozenset(stem(word) for word in chain(words(data.get("filler", "")), empty)),
-        frozenset(words(data.get("decisive", ""))),
-        frozenset(map(fold, language_data(code, "negation"))),
+        re.compile(data.get("filler", "(?!)")),
+        frozenset(words(data.get("plain", ""))),
+        frozenset(chain.from_iterable(map(words, language_data(code, "follow_up", "pronouns")))),
+        negation,
+        negation.union(map(fold, data.get("above", ())), map(fold, data.get("below", ()))),
         re.compile(data.get("rows", "(?!)")),
         tuple(stem(fold(month)) for month in data.get("months", ())),
         stop_words().union(map(fold, language_data(code, "stop_words"))) - set(language_data(code, "replies", "joins")),
     )
+
+
+@cache
+def plain_words() -> frozenset[str]:
+    """Those of all languages: what a column is called may be in another one than the question."""
+    return frozenset().union(*(_language(code).plain for code in LANGUAGES))
+
+
+@lru_cache(maxsize=1024)
+def may_be_read(name: str) -> bool:
+    """Whether what `name` says holds of what it names, which that of "not paid" does not."""
+    said = words(name)
+    ruled_out = any(not _language(code).negation.isdisjoint(said) for code in LANGUAGES)
+    return not ruled_out and all(word in plain_words() or stem(word) in stems(name) for word in said)
 
 
 def find_cue(question: str, own: str = "") -> Cue | None:
@@ -110,7 +136,7 @@ def find_cue(question: str, own: str = "") -> Cue | None:
         cue = _cue_in(part, parts, language)
         if cue is not None:
             return cue
-        if not set(own_words(part)) - language.filler:
+        if not set(own_words(part)) - language.filler_in(part):
             return None
     return None
 
@@ -137,9 +163,8 @@ def _cue_in(part: str, parts: tuple[str, ...], language: Language) -> Cue | None
         if found:
             rest = tuple(pattern.sub(" ", one, count=1) for one in parts)
             asking = frozenset(stems(found.group()))
-            understood = function if language.understands(rest) else ""
             behind = [_noun_behind(pattern, one, language) for one in parts]
-            return Cue(understood, rest, asking, function, True, language, tuple(filter(None, behind)))
+            return Cue(function, rest, asking, function, True, language, tuple(filter(None, behind)))
     return None
 
 

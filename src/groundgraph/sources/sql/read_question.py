@@ -7,30 +7,24 @@ a cell, or as filler. A question with a word left over is not understood, and no
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from groundgraph.core.registry import nearest
 from groundgraph.sources.sql.compute import Computation, is_numeric
-from groundgraph.sources.sql.find_cue import Cue, Language
-from groundgraph.sources.sql.shape import Column, TableShape
+from groundgraph.sources.sql.find_cue import Cue, Language, may_be_read, plain_words
+from groundgraph.sources.sql.read_dates import YEAR, date_condition
+from groundgraph.sources.sql.shape import TableShape
+from groundgraph.sources.sql.vocabulary import Vocabulary, name_stems, spaced, stands_behind
 from groundgraph.text.follow_up import language_words
-from groundgraph.text.quantities import take_dates
 from groundgraph.text.words import fold, stem, stems, words
 
-# By the stems of values, the columns that hold them and the values as they are stored there.
-Vocabulary = Mapping[tuple[str, ...], Mapping[str, Sequence[Any]]]
 LONGEST_VALUE = 8
-_YEAR = re.compile(r"[12]\d{3}")
-# The full stop of "1. März".
-_ORDINAL = re.compile(r"(?<=\d)\.(?=\s)")
 # A word, and a number as it is written: "12.50", "2026-03-01".
 _SAID = re.compile(r"\w+(?:[-.,'’/]\w+)*")
-# What a word loses with its sign: "C++", "A+", "-3".
-_SIGNED = re.compile(r"(?<!\w)\w++[+#]+|(?<!\w)[-+]\d+|(?<!\w)\w-(?!\w)")
+# What words lose that says something: "C++", "A-", "-3", "status != open", "hall > 3".
+_SIGN = re.compile(r"[+#%<>≤≥≠±~]|!=|(?<!\w)-\d|(?<!\w)\w-(?!\w)")
 
 
 @dataclass(frozen=True)
@@ -52,24 +46,32 @@ class Reading:
     @property
     def names_table(self) -> bool:
         """Whether all words of the table's name are there."""
-        name = set(stems(_spaced(self.shape.name)))
+        name = set(stems(spaced(self.shape.name)))
         return bool(name) and name <= set(self.left)
+
+    @property
+    def is_of_table(self) -> bool:
+        """Whether what is asked for first is the table: "How many customers have orders?" counts no orders."""
+        name = stems(spaced(self.shape.name))
+        flags = {stem for column, value in self.conditions.items() if value is True for stem in stems(spaced(column))}
+        before = self.left[: _place(name, self.left)]
+        return self.names_table and self.filler.union(flags).issuperset(before)
 
     @property
     def names_condition(self) -> bool:
         """Whether all words of the name of a column with a condition are there."""
-        return any(set(stems(_spaced(name))) <= set(self.left) for name in self.conditions)
+        return any(set(stems(spaced(name))) <= set(self.left) for name in self.conditions)
 
     @property
     def is_whole(self) -> bool:
         """Whether each word is accounted for: by the table, by a column with a condition, by a value, or as filler."""
-        names = {stem for name in (self.shape.name, *self.conditions) for stem in stems(_spaced(name))}
-        return set(self.left) - self.filler <= names
+        names = {stem for name in self.conditions for stem in stems(spaced(name))}
+        return set(_without_name(self.left, stems(spaced(self.shape.name)))) - self.filler <= names
 
     @property
     def unread(self) -> list[str]:
         """The stems that neither a name nor a value accounts for."""
-        known = set(stems(_spaced(self.shape.name))).union(self.filler, *map(_stems, self.shape.columns))
+        known = set(stems(spaced(self.shape.name))).union(self.filler, *map(name_stems, self.shape.columns))
         return [stem for stem in self.left if stem not in known]
 
 
@@ -81,63 +83,32 @@ def read_rows(parts: Sequence[str], language: Language, shape: TableShape, vocab
     every = stems(" ".join(parts))
     conditions: dict[str, Any] = {}
     left: list[str] = []
+    filler = language.filler_in(" ".join(parts))
+    names = chain.from_iterable(words(spaced(column.name)) for column in shape.columns)
+    plain = language.plain.union(plain_words().intersection(names), language.pronouns if len(parts) > 1 else ())
     for said in parts:
-        dates, asked = _date_condition(said, every, shape, vocabulary, language.months)
-        found = _read(asked, every, said, shape, vocabulary)
-        if found is None or set(dates) & set(found[0]) or not _signs_are_read(said, found[0]):
+        dates, asked = date_condition(said, every, shape, vocabulary, language)
+        found = _read(asked, said, shape, vocabulary, dates)
+        if found is None or _share_name(dates, found[0]) or not _is_plain(said, found[0], plain, language.deciding):
+            return None
+        # "And overall?" asks for more than what was asked before.
+        if conditions and asked and filler.issuperset(asked):
             return None
         conditions |= {**found[0], **dates}
         left += found[1]
-    return Reading(shape, conditions, left, language.filler)
+    return Reading(shape, conditions, left, filler)
 
 
-def read_computation(reading: Reading, filters: Mapping[str, Any], *, alone: bool) -> Computation | None:
+def read_computation(reading: Reading, filters: Mapping[str, Any]) -> Computation | None:
     """The count of the rows that a question is about; None when that is not plain.
 
     Args:
         reading: the question, without the words that ask for a count.
         filters: the checked conditions that hold in any case.
-        alone: whether it is the only table; among several the question must name it, or a column of it.
     """
-    if not reading.is_whole:
+    if not reading.is_whole or not reading.is_of_table:
         return None
-    if not set(reading.left) - reading.filler and not (alone and reading.conditions):
-        return None  # nothing in the question refers to this table
     return Computation("count", reading.shape, "", tuple(filter(None, (filters, reading.conditions))))
-
-
-def with_absent_value(reading: Reading, question: str, vocabulary: Vocabulary) -> Reading | None:
-    """`reading` with a condition that no row meets, where all that is unread stands right behind the name of a column
-    whose values are known: "with the status pending". None where that is not plain, or looks like a known value or a
-    part of one."""
-    unread = reading.unread
-    if not unread or any(map(str.isdecimal, unread)):
-        return None
-    for column in reading.shape.columns:
-        values = _folded_values(column, vocabulary)
-        is_name = column.kind == "string" and column.name != reading.shape.content_field
-        if not values or not is_name or not _stand_behind(unread, column, reading.left):
-            continue
-        said = " ".join(as_said(unread, question))
-        if nearest(fold(said), values) or any(_holds(name, unread) for name in vocabulary):
-            return None
-        left = [stem for stem in reading.left if stem not in unread]
-        return replace(reading, conditions={**reading.conditions, column.name: said}, left=left)
-    return None
-
-
-def _holds(name: tuple[str, ...], unread: Sequence[str]) -> bool:
-    """Whether a value with the stems `name` holds all of `unread`, or is one of its parts."""
-    return bool(name) and (set(unread) <= set(name) or set(name) <= set(unread))
-
-
-def _folded_values(column: Column, vocabulary: Vocabulary) -> list[str]:
-    return [fold(str(value)) for found in vocabulary.values() for value in found.get(column.name, ())]
-
-
-def _stand_behind(unread: Sequence[str], column: Column, left: Sequence[str]) -> bool:
-    wanted = [*stems(_spaced(column.name)), *unread]
-    return any(list(left[at : at + len(wanted)]) == wanted for at in range(len(left)))
 
 
 def as_said(unread: Sequence[str], question: str) -> list[str]:
@@ -160,8 +131,8 @@ def quantity_instead(cue: Cue, shape: TableShape) -> str:
     """The column that says of how many things a row is, where these and not the rows are counted: "How many bolts were
     ordered?" An empty text where there is none, or the table itself is counted: "How many open orders are there?"."""
     named = set(map(fold, language_words("computing", "quantity")))
-    column = next((one.name for one in shape.columns if is_numeric(one) and fold(_spaced(one.name)) in named), "")
-    name = set(stems(_spaced(shape.name)))
+    column = next((one.name for one in shape.columns if is_numeric(one) and fold(spaced(one.name)) in named), "")
+    name = set(stems(spaced(shape.name)))
     # Where no noun follows, as in "how many are open?", it is that of the table.
     rows = not cue.counted or any(name <= set(map(stem, counted)) for counted in cue.counted)
     return "" if rows else column
@@ -170,18 +141,23 @@ def quantity_instead(cue: Cue, shape: TableShape) -> str:
 def is_named_so(cue: Cue, shapes: Sequence[TableShape]) -> bool:
     """Whether a column has the name of what is asked: "What is the number of employees of Acme?", "the top speed"."""
     everything = {*stems(cue.rest), *cue.asking}
-    names = [_stems(column) for shape in shapes for column in shape.columns]
+    names = [name_stems(column) for shape in shapes for column in shape.columns]
     named = [name for name in names if name & cue.asking and name <= everything]
     return any(not (cue.needs == "count" and name <= cue.asking) for name in named)
 
 
 def is_lookup(cue: Cue, shape: TableShape, vocabulary: Vocabulary) -> bool:
     """Whether the question asks a table for the value of one column in rows that it names by a value."""
-    found = _read(stems(cue.rest), stems(cue.rest), cue.rest, shape, vocabulary)
+    found = _read(stems(cue.rest), cue.rest, shape, vocabulary)
     if found is None or not found[0] or not cue.offered:
         return False
-    left = set(found[1]) - cue.language.filler - set(stems(_spaced(shape.name)))
-    others = [_stems(column) for column in shape.columns if column.name not in found[0]]
+    keys = (*shape.primary_key, *shape.references)
+    left = set(found[1]) - cue.language.filler_in(cue.rest) - set(stems(spaced(shape.name)))
+    others = [
+        name_stems(one)
+        for one in shape.columns
+        if one.name not in found[0] and one.name not in keys and is_numeric(one)
+    ]
     return bool(left) and any(left <= name for name in others)
 
 
@@ -197,7 +173,7 @@ def is_about(question: str, cue: Cue, shapes: Sequence[TableShape], best: str) -
     if cue.needs in ("average", "min", "max") and not _names_number(asked, shapes):
         return False
     names = list(
-        chain.from_iterable((set(stems(_spaced(shape.name))), *map(_stems, shape.columns)) for shape in shapes)
+        chain.from_iterable((set(stems(spaced(shape.name))), *map(name_stems, shape.columns)) for shape in shapes)
     )
     if any(name and name <= asked for name in names):
         return True
@@ -208,124 +184,113 @@ def is_about(question: str, cue: Cue, shapes: Sequence[TableShape], best: str) -
 def _names_number(asked: set[str], shapes: Sequence[TableShape]) -> bool:
     """Whether one of the stems `asked` stands in the name of a column of numbers: "price" in "price_eur"."""
     return any(
-        is_numeric(column) and not _stems(column).isdisjoint(asked) for shape in shapes for column in shape.columns
+        is_numeric(column) and not name_stems(column).isdisjoint(asked) for shape in shapes for column in shape.columns
     )
 
 
-def _date_condition(
-    said: str, every: Sequence[str], shape: TableShape, vocabulary: Vocabulary, months: Sequence[str]
-) -> tuple[dict[str, Any], list[str]]:
-    """The condition that "on 1 March 2026", "in March 2026", "in 2026" or "in March" puts on a date column, and the
-    stems of the folded text `said` without these.
-
-    Of several date columns it is the one that the words of `every` part name, else the only one that the user declared.
-    A month by itself is that of the only year in which the column has it.
-    """
-    dated = _meant_dates([column for column in shape.columns if column.kind in ("date", "datetime")], every)
-    asked = stems(said)
-    if len(dated) != 1:
-        return {}, asked
-    rest, dates = take_dates(_ORDINAL.sub("", said))
-    if dates:
-        plain = len(dates) == 1 and dates[0].year and not dates[0].swapped and not _years(stems(rest))
-        within = _within(dates[0].year or 0, dates[0].month, dates[0].day) if plain else None
-        return ({dated[0]: within}, stems(rest)) if within else ({}, asked)
-    # Behind the name of another column it is a value of that: "sponsor 1999".
-    others = [column.name for column in shape.columns if column.name != dated[0]]
-    years = [at for at in _years(asked) if not any(_is_named(name, asked[at], said) for name in others)]
-    named = [at for at, stem in enumerate(asked) if stem in months]
-    if len(years) == 1 and not named:
-        return {dated[0]: _within(int(asked[years[0]]))}, _without(asked, years)
-    if years or len(named) != 1:
-        return {}, asked
-    month = months.index(asked[named[0]]) + 1
-    year = _only_year(dated[0], asked[named[0]], month, vocabulary)
-    return ({dated[0]: _within(year, month)}, _without(asked, named)) if year else ({}, asked)
-
-
-def _years(asked: Sequence[str]) -> list[int]:
-    return [at for at, stem in enumerate(asked) if _YEAR.fullmatch(stem)]
-
-
-def _within(year: int, month: int | None = None, day: int | None = None) -> dict[str, str] | None:
-    """The days of a year, of a month, or one; None for a day that there is not."""
-    try:
-        first = date(year, month or 1, day or 1)
-    except ValueError:
-        return None
-    last = month or 12
-    after = first + timedelta(days=1) if day else date(year + last // 12, last % 12 + 1, 1)
-    return {"gte": first.isoformat(), "lt": after.isoformat()}
-
-
-def _without(asked: Sequence[str], places: Sequence[int]) -> list[str]:
-    return [stem for at, stem in enumerate(asked) if at not in places]
-
-
-def _only_year(column: str, said: str, month: int, vocabulary: Vocabulary) -> int:
-    """The only year of whose month `month` a date column holds a day; 0 where there is none or several, where a column
-    holds the name itself, and for one of three letters, which may be another word: "how many may be open?"."""
-    known = {int(name[0]) for name, found in vocabulary.items() if column in found and name[1:2] == (f"{month:02}",)}
-    is_other = (said,) in vocabulary or len(said) <= len("may")
-    return 0 if is_other or len(known) != 1 else known.pop()
-
-
-def _meant_dates(dated: Sequence[Column], asked: Sequence[str]) -> list[str]:
-    named = [column.name for column in dated if _stems(column) & set(asked)]
-    declared = [column.name for column in dated if column.declared]
-    return next((names for names in (named, declared) if len(names) == 1), [column.name for column in dated])
+def _share_name(dates: Iterable[str], others: Mapping[str, Any]) -> bool:
+    """Whether a column of `dates` is one of `others` too, or called like one of yes and no: of "paid in 2021" one word
+    would name "paid_at" and "paid"."""
+    named = {stem for name in dates for stem in stems(spaced(name))}
+    return any(
+        name in dates or (is_set is True and named & set(stems(spaced(name)))) for name, is_set in others.items()
+    )
 
 
 def _read(
-    asked: Sequence[str], every: Sequence[str], said: str, shape: TableShape, vocabulary: Vocabulary
+    asked: Sequence[str], said: str, shape: TableShape, vocabulary: Vocabulary, dates: Collection[str] = ()
 ) -> tuple[dict[str, Any], list[str]] | None:
     """The conditions that values in `asked` stand for, longest first, and the stems that are none; None when one could
-    mean two columns of which the stems of `every` part of the question do not name one, or two values.
+    mean two columns of which none is named right before it, or two values. What stood behind the columns of `dates` is
+    no longer there.
     """
     conditions = _wordless_conditions(said, vocabulary)
     left: list[str] = []
+    behind = 0  # how much of it stood there when the last value was read
+    names = {one.name: stems(spaced(one.name)) for one in shape.columns}
+    awaited = {name: own for name, own in names.items() if name not in dates}
+    table = stems(spaced(shape.name))
     position = 0
-    names = {column.name: _stems(column) for column in shape.columns}
-    of_names = {word for name in (shape.name, *names) for word in words(_spaced(name))}
     while position < len(asked):
-        length = _longest_value(asked, position, vocabulary)
-        known = vocabulary.get(tuple(asked[position : position + length]), {}) if length else {}
-        found = _said_values(known, said)
-        if asked[position].isdecimal():
-            found = {column: values for column, values in found.items() if _means_number(column, asked[position], said)}
-        # A word that is a name here stands for no value, though some cell holds it too.
-        if not found or (length == 1 and of_names.issuperset(_words_of(found))):
-            left.append(asked[position])
-            position += 1
-            continue
-        column = _meant(found, names, every)
-        if column is None:
-            return None
-        for value in found[column]:
-            _add(conditions, column, value)
+        named = _named_last(left[behind:], awaited, table)
+        length, found = _value_at(asked, position, said, vocabulary)
+        own = asked[position : position + length]
+        flagged = bool(found) and not named and bool(_flags(own, shape))
+        size = 0 if named or flagged else _name_at(asked[position:], found, length, (shape.name, *names))
+        if length <= size:
+            length, found = size, {}
+        if found:
+            column = _meant(found, named)
+            # Of several columns; or one of yes and no says it; or it may deny another value, as "nicht offen" does.
+            if column is None or flagged or (own[1:] and tuple(own[1:]) in vocabulary and _denies(found[column])):
+                return None
+            for value in found[column]:
+                _add(conditions, column, value)
+            behind = len(left)
+        else:
+            length = length or 1
+            left += asked[position : position + length]
         position += length
-    return conditions | _flags(left, shape), left
+    return conditions | _flags(_without_name(left, table), shape), left
+
+
+def _value_at(
+    asked: Sequence[str], position: int, said: str, vocabulary: Vocabulary
+) -> tuple[int, dict[str, list[Any]]]:
+    """How many stems from `position` on are together the longest value, and by column how it is stored where the folded
+    text `said` says it; 0 and nothing when there is none."""
+    sizes = range(min(LONGEST_VALUE, len(asked) - position), 0, -1)
+    length = next((size for size in sizes if tuple(asked[position : position + size]) in vocabulary), 0)
+    found = _said_values(vocabulary[tuple(asked[position : position + length])], said) if length else {}
+    if asked[position].isdecimal():
+        found = {column: values for column, values in found.items() if _means_number(column, asked[position], said)}
+    return (length if found else 0), found
+
+
+def _denies(values: Iterable[Any]) -> bool:
+    return not all(may_be_read(fold(str(value))) for value in values)
+
+
+def _name_at(asked: Sequence[str], found: Mapping[str, Sequence[Any]], length: int, names: Iterable[str]) -> int:
+    """How many stems the longest of `names` has with which `asked` begins; 0 for none. What is `found` as a value of
+    the same `length` too is a name where it is the same word."""
+    said = _words_of(found)
+    stand = ((own, name) for name in names if list(asked[: len(own := stems(spaced(name)))]) == own)
+    sizes = (len(own) for own, name in stand if len(own) > length or said.issubset(words(spaced(name))))
+    return max(sizes, default=0)
+
+
+def _place(name: Sequence[str], left: Sequence[str]) -> int:
+    """Where `name` first stands in `left`; behind its end where it does not."""
+    places = range(len(left) if name else 0)
+    return next((at for at in places if list(left[at : at + len(name)]) == list(name)), len(left))
+
+
+def _without_name(left: Sequence[str], name: Sequence[str]) -> Sequence[str]:
+    at = _place(name, left)
+    return [*left[:at], *left[at + len(name) :]]
+
+
+def _named_last(left: list[str], names: Mapping[str, list[str]], table: list[str]) -> list[str]:
+    """The columns whose name stands at the end of `left`: what follows is a value of theirs, or of none."""
+    if table and left[-len(table) :] == table:
+        return []
+    ends = {column: len(own) for column, own in names.items() if own and left[-len(own) :] == own}
+    return [column for column, length in ends.items() if length == max(ends.values())]
 
 
 def _flags(left: Sequence[str], shape: TableShape) -> dict[str, bool]:
-    """The columns of yes and no that are named: "which employees are active?"."""
-    flags = [column for column in shape.columns if column.kind == "boolean"]
-    return {column.name: True for column in flags if (name := _stems(column)) and name <= set(left)}
+    """The columns of yes and no that are named: "which employees are active?". One called "not_paid" is not read."""
+    flags = {column.name: stems(spaced(column.name)) for column in shape.columns if column.kind == "boolean"}
+    named = {name: own for name, own in flags.items() if _place(own, left) < len(left) and may_be_read(spaced(name))}
+    return {name: True for name, own in named.items() if not any(set(own) < set(other) for other in named.values())}
 
 
 def _means_number(column: str, number: str, said: str) -> bool:
-    """Whether `number` is one of `column`: its name stands right before it, or it is a year and so is the column. Any
+    """Whether `number` is one of `column`: its name stands right before it, or it is a year and that is the name. Any
     other one may be a day, a key, or how many there are: "how many of the 4 customers"."""
-    years = set(map(fold, language_words("dates", "units", "year")))
-    is_year = _YEAR.fullmatch(number) is not None and not years.isdisjoint(words(_spaced(column)))
-    return is_year or _is_named(column, number, said)
-
-
-def _is_named(column: str, number: str, said: str) -> bool:
-    """Whether a word of the name of `column` stands right before `number` in the folded text `said`."""
-    return any(
-        re.search(rf"(?<!\w){re.escape(word)}\s+{number}(?!\w)", said) is not None for word in words(_spaced(column))
-    )
+    is_year = YEAR.fullmatch(number) is not None and fold(column) in map(fold, language_words("dates", "units", "year"))
+    return is_year or stands_behind(column, number, said)
 
 
 def _words_of(found: Mapping[str, Sequence[Any]]) -> set[str]:
@@ -335,18 +300,7 @@ def _words_of(found: Mapping[str, Sequence[Any]]) -> set[str]:
 def _wordless_conditions(said: str, vocabulary: Vocabulary) -> dict[str, Any]:
     """Of values without a content word, such as "A": each stands for itself behind the name of its column only."""
     wordless = vocabulary.get((), {})
-    return {name: value for name, values in wordless.items() for value in values if _stands_behind(name, value, said)}
-
-
-def _stands_behind(column: str, value: Any, said: str) -> bool:
-    name, own = re.escape(fold(_spaced(column))), re.escape(fold(str(value)).strip())
-    return bool(own) and re.search(rf"\b{name} {own}(?!\w)", said) is not None
-
-
-def _longest_value(asked: Sequence[str], start: int, vocabulary: Vocabulary) -> int:
-    """How many stems from `start` on are together a value; 0 when there is none."""
-    sizes = range(min(LONGEST_VALUE, len(asked) - start), 0, -1)
-    return next((size for size in sizes if tuple(asked[start : start + size]) in vocabulary), 0)
+    return {name: value for name, values in wordless.items() for value in values if stands_behind(name, value, said)}
 
 
 def _said_values(found: Mapping[str, Sequence[Any]], said: str) -> dict[str, list[Any]]:
@@ -361,27 +315,36 @@ def _is_said(value: Any, said: str) -> bool:
 
     Words of languages that inflect names are compared by their stems.
     """
-    name = fold(str(value)).strip()
-    several = "(?:e?s)?" if name[-1:].isalpha() and len(name) > 2 else ""
-    if re.search(rf"(?<![\w+#-]){re.escape(name)}{several}(?![\w+#])", said):
+    if re.search(_as_word(value), said):
         return True
+    name = fold(str(value))
     return not name.isascii() and set(map(stem, words(name))) <= set(map(stem, words(said)))
 
 
-def _signs_are_read(said: str, conditions: Mapping[str, Any]) -> bool:
-    """Whether each word with a sign belongs to a value that was understood."""
-    values = [fold(str(value)) for condition in conditions.values() for value in _listed(condition)]
-    return all(any(word in value for value in values) for word in _SIGNED.findall(said))
+def _as_word(value: Any) -> str:
+    name = fold(str(value)).strip()
+    several = "(?:e?s)?" if name[-1:].isalpha() and len(name) > 2 else ""
+    return rf"(?<![\w+#-]){re.escape(name)}{several}(?![\w+#])"
+
+
+def _is_plain(said: str, conditions: Mapping[str, Any], plain: Collection[str], deciding: frozenset[str]) -> bool:
+    """Whether nothing but the values of `conditions` says what a rule does not read: no sign, no word such as
+    "not" or "since", and none that is left out of stems and yet means something, such as "by" or "or"."""
+    for value in chain.from_iterable(map(_listed, conditions.values())):
+        said = re.sub(_as_word(value), " ", said, count=1)
+    rest, content = words(said), set(stems(said))
+    says_more = _SIGN.search(said) or not deciding.isdisjoint(rest)
+    return not says_more and all(word in plain or stem(word) in content for word in rest)
 
 
 def _listed(condition: Any) -> list[Any]:
     return condition if isinstance(condition, list) else [condition]
 
 
-def _meant(found: Mapping[str, Sequence[Any]], names: Mapping[str, set[str]], asked: Sequence[str]) -> str | None:
-    """The column that a value stands for: the only one that holds it, or the only one of those that is named; None
-    where that is no single one, or its values differ in more than how they are written."""
-    candidates = [column for column in found if names[column] & set(asked)] or list(found)
+def _meant(found: Mapping[str, Sequence[Any]], named: Sequence[str]) -> str | None:
+    """The column that a value stands for: of those that are `named` right before it, else of all, the only one that
+    holds it; None where that is no single one, or its values differ in more than how they are written."""
+    candidates = [column for column in found if column in named or not named]
     if len(candidates) != 1:
         return None
     written = {fold(str(value)).strip() for value in found[candidates[0]]}
@@ -395,11 +358,3 @@ def _add(conditions: dict[str, Any], column: str, value: Any) -> None:
         conditions[column] = value
     elif value not in _listed(known):
         conditions[column] = [*_listed(known), value]
-
-
-def _stems(column: Column) -> set[str]:
-    return set(stems(_spaced(column.name)))
-
-
-def _spaced(name: str) -> str:
-    return name.replace("_", " ")

@@ -175,15 +175,6 @@ async def test_text_index_database_refuses_a_table_without_one(postgres):
         await ask(source(url, table="t", postgres=PostgresOptions(text_index="database")), "x")
 
 
-@pytest.mark.covers("fault 36")
-async def test_a_search_of_10_000_hits_gives_top_k(postgres):
-    url = postgres.database("many", "CREATE TABLE t (id int PRIMARY KEY, body text)")
-    postgres.execute("INSERT INTO t SELECT n, 'pump ' || n FROM generate_series(1, 10000) n", "many")
-    postgres.execute("CREATE INDEX ON t USING gin (to_tsvector('english', body)); ANALYZE", "many")
-    asked = source(url, table="t")
-    assert len(await ask(asked, "pump", top_k=7)) == 7
-
-
 async def test_a_statement_over_its_limit_is_a_typed_error_and_the_source_goes_on(plant):
     from sqlalchemy import text
 

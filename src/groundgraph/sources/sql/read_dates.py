@@ -1,0 +1,89 @@
+"""Reading out of a question, by rule, on which days the rows are that it is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import Any
+
+from groundgraph.sources.sql.find_cue import Language
+from groundgraph.sources.sql.shape import TableShape
+from groundgraph.sources.sql.vocabulary import Vocabulary, name_stems, spaced, stands_behind
+from groundgraph.text.follow_up import language_words
+from groundgraph.text.quantities import take_dates
+from groundgraph.text.words import stems, words
+
+YEAR = re.compile(r"[12]\d{3}")
+# The full stop of "1. März".
+_ORDINAL = re.compile(r"(?<=\d)\.(?=\s)")
+
+
+def date_condition(
+    said: str, every: Sequence[str], shape: TableShape, vocabulary: Vocabulary, language: Language
+) -> tuple[dict[str, Any], list[str]]:
+    """The condition that "on 1 March 2026", "in March 2026", "in 2026" or "in March" puts on a date column, and the
+    stems of the folded text `said` without these.
+
+    Of the date columns it is the only one that `_meant_dates` gives for the words of `every` part.
+    A month by itself is that of the only year in which the column has it.
+    """
+    dated, months = _meant_dates(shape, every, language), language.months
+    asked = stems(said)
+    if len(dated) != 1:
+        return {}, asked
+    rest, dates = take_dates(_ORDINAL.sub("", said))
+    if dates:
+        plain = len(dates) == 1 and dates[0].year and not dates[0].swapped and not _years(stems(rest))
+        within = _within(dates[0].year or 0, dates[0].month, dates[0].day) if plain else None
+        return ({dated[0]: within}, stems(rest)) if within else ({}, asked)
+    # Behind the name of another column it is a value of that: "sponsor 1999".
+    others = [column.name for column in shape.columns if column.name != dated[0]]
+    years = [at for at in _years(asked) if not any(stands_behind(name, asked[at], said) for name in others)]
+    named = [at for at, stem in enumerate(asked) if stem in months]
+    if len(years) == 1 and not named:
+        return {dated[0]: _within(int(asked[years[0]]))}, _without(asked, years)
+    if years or len(named) != 1:
+        return {}, asked
+    month = months.index(asked[named[0]]) + 1
+    year = _only_year(dated[0], asked[named[0]], month, vocabulary)
+    return ({dated[0]: _within(year, month)}, _without(asked, named)) if year else ({}, asked)
+
+
+def _years(asked: Sequence[str]) -> list[int]:
+    return [at for at, stem in enumerate(asked) if YEAR.fullmatch(stem)]
+
+
+def _within(year: int, month: int | None = None, day: int | None = None) -> dict[str, str] | None:
+    """The days of a year, of a month, or one; None for a day that there is not."""
+    try:
+        first = date(year, month or 1, day or 1)
+    except ValueError:
+        return None
+    last = month or 12
+    after = first + timedelta(days=1) if day else date(year + last // 12, last % 12 + 1, 1)
+    return {"gte": first.isoformat(), "lt": after.isoformat()}
+
+
+def _without(asked: Sequence[str], places: Sequence[int]) -> list[str]:
+    return [stem for at, stem in enumerate(asked) if at not in places]
+
+
+def _only_year(column: str, said: str, month: int, vocabulary: Vocabulary) -> int:
+    """The only year of whose month `month` a date column holds a day; 0 where there is none or several, where a column
+    holds the name itself, and for one of three letters, which may be another word: "how many may be open?"."""
+    known = {int(name[0]) for name, found in vocabulary.items() if column in found and name[1:2] == (f"{month:02}",)}
+    is_other = (said,) in vocabulary or len(said) <= len("may")
+    return 0 if is_other or len(known) != 1 else known.pop()
+
+
+def _meant_dates(shape: TableShape, asked: Sequence[str], language: Language) -> list[str]:
+    """The date columns that a question may mean: the named ones, else the declared, else those that are called date. Of
+    "How many patients were there in 2024?" none is meant that is called "birth_date", or "patient_since"."""
+    columns = {one.name: one for one in shape.columns if one.kind in ("date", "datetime")}
+    dated = [name for name in columns if language.deciding.isdisjoint(words(spaced(name)))]
+    called = {stem for word in language_words("computing", "date") for stem in stems(word)}
+    named = [name for name in dated if name_stems(columns[name]) & set(asked)]
+    declared = [name for name in dated if columns[name].declared]
+    plain = [name for name in dated if name_stems(columns[name]) <= called]
+    return next((names for names in (named, declared, plain) if len(names) == 1), named or declared or plain)
