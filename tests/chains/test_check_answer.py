@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.answers.check_entailment import check_entailment
-from groundgraph.answers.check_support import check_names
+from groundgraph.answers.check_support import check_names, check_support
 from groundgraph.answers.citations import CheckedAnswer, claims_of
 from groundgraph.answers.gated_model import AnswerGate
 from groundgraph.core.evidence import SourceResult
@@ -142,6 +142,50 @@ def test_a_capital_makes_no_name_where_all_nouns_have_one():
     }
     assert kinds["Firma"] == []
     assert [detail.split()[0] for detail in kinds["NATO"]] == ["NATO"]
+
+
+FOUNDED = "Anna Berg founded Nordwerk in 2019. The head office is in Linz. Berg is the director. Open Monday to Friday."
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "names"),
+    [
+        # Most of the words of a short sentence have a capital, as in a title.
+        ("Peter Maier founded Nordwerk [1].", "Who founded Nordwerk?", ["Peter Maier"]),
+        ("Peter Maier founded Nordwerk.", "Who founded Nordwerk?", ["Peter Maier"]),
+        ("Nordwerk was founded by Peter Maier in Linz [1].", "Who founded Nordwerk?", ["Peter Maier"]),
+        ("It was Peter Maier [1].", "Who founded Nordwerk?", ["Peter Maier"]),
+        ("Иван Петров [1].", "Кто основал Nordwerk?", ["Иван Петров"]),
+        ("Open Monday to Saturday [1]", "When?", ["Saturday"]),
+        # The first word has a capital in any case.
+        ("Maier founded Nordwerk [1].", "Who founded Nordwerk?", ["Maier"]),
+        ("Maier is the director [1].", "Who is the director?", ["Maier"]),
+        ("Vienna [1].", "Where is the head office?", ["Vienna"]),
+        ("Linz [1].", "Where is the head office?", []),
+        ("Anna Berg founded Nordwerk [1].", "Who founded Nordwerk?", []),
+        ("Nordwerk was founded by Anna Berg [1].", "Who founded Nordwerk?", []),
+        ("Additionally, Anna Berg founded Nordwerk [1].", "Who founded Nordwerk?", []),
+        ("Certainly!", "Where is the head office?", []),
+        ("Yes [1].", "Did Anna Berg found Nordwerk?", []),
+        ("# Founders, Offices, Directors", "Who founded Nordwerk?", []),
+        ("Founders, Offices, Directors\n\nAnna Berg founded Nordwerk [1].", "Who founded Nordwerk?", []),
+    ],
+)
+def test_a_name_is_looked_for_in_short_sentences_and_at_their_beginning(text, question, names):
+    answer = CheckedAnswer(text, question, {1: SourceResult(FOUNDED, "1", "docs", "memory")})
+    assert [flag["detail"].partition(" stands")[0] for flag in check_names(answer)] == names
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("The car drives 120 kilometres per hour [1].", "The car drives 120 km/h."),
+        ("The warranty is two years [1].", "The warranty is 24 months."),
+    ],
+)
+def test_units_are_no_words_that_support_lacks(text, content):
+    answer = CheckedAnswer(text, "How?", {1: SourceResult(content, "1", "docs", "memory")})
+    assert check_support(answer) == []
 
 
 def test_the_nouns_of_a_short_sentence_are_none_where_the_question_tells_its_language():

@@ -38,6 +38,14 @@ def missing(said: str, held: str, shape: str = ENGLISH) -> list[str]:
         *(("1.5M", "1.6M"), ("$1.5m", "$1.6m"), ("1e3", "1e4"), ("2×10^6", "2×10^5"), (".5", "5"), ("1.5", "15")),
         *(("16:00", "15:00"), ("4 pm", "4 am"), ("16:30", "16:00"), ("16:00", "04:00"), ("16:00", "4:00 am")),
         *(("03/01/2024", "5 March 2024"), ("03/01/2024", "01/03/2024"), ("13/01/2024", "1 March 2024")),
+        *(("8 psi", "8 bar"), ("8 mbar", "8 bar"), ("200 °F", "200 °C"), ("5 µg", "5 mg"), ("500 l", "500 ml")),
+        *(("230 kV", "230 V"), ("50 V at 230 Hz", "230 V at 50 Hz"), ("40 m", "40 m²"), ("40 ft²", "40 m²")),
+        *(("5 mg per hour", "5 mg per day"), ("5 mg per kg", "5 mg a day"), ("120 mph", "120 km/h")),
+        *(("100 MB/s", "100 Mbit/s"), ("10-15 l/h", "10-15 l/min"), ("5 mW", "5 MW"), ("12 CHF", "12 EUR")),
+        *(("21 million euro", "millions, up 21 percent"), ("21 million euro", "millions in 21 days")),
+        *(("31/03", "30 March"), ("5 to 10 bar", "5 bar, not 10 kg")),
+        *(("+43 732 123465", "+43 732 123456"), ("+43732123465", "+43 732 123456")),
+        *(("version 2.1", "version 2.10"), ("section 4.2", "section 4.20")),
     ],
 )
 def test_another_value_is_flagged(said, held):
@@ -60,6 +68,24 @@ def test_another_value_is_flagged(said, held):
         *(("3.600", "3,600"), ("1,500", "1500"), ("1.234", "1.234"), ("1.50", "1.5")),
         *(("1.25 of 12.5", "1.250 of 12.5"),),
         *(("E-1042", "E−1042"), ("9–17", "9 to 17"), ("5 M", "5 metres"), ("60 minutes", "an hour")),
+        *(("1.5 kW", "1500 W"), ("1500 watts", "1.5 kilowatts"), ("1.25 t", "1,250 kg"), ("0.5 litres", "500 ml")),
+        *(("40 m²", "40 square metres"), ("120 km/h", "120 kilometres per hour"), ("60 km/h", "1 km per minute")),
+        *(("5 mg per day", "5 mg"), ("5 mg/day", "5 mg a day"), ("1 kWh", "3.6 MJ"), ("1 GB/s", "8 Gbit/s")),
+        *(("5.1m", "5.1 million"), ("30 mph", "30 miles per hour"), ("200 °C", "200 degrees Celsius")),
+        *(
+            ("5 frobs", "5 mg"),
+            ("5 mg", "5"),
+            ("12 EUR a month", "144 EUR per year"),
+            ("+43 732 123456", "+43732123456"),
+            ("31/03", "31 March"),
+            ("7 per cent", "7 %"),
+        ),
+        *(
+            ("version 2.10", "release 2.10"),
+            ("version 2.10", "2.10"),
+            ("2.10 m", "2.1 m"),
+            ("5 million", "5, in millions"),
+        ),
     ],
 )
 def test_one_value_in_two_forms_is_not_flagged(one, other):
@@ -73,11 +99,49 @@ def test_one_value_in_two_forms_is_not_flagged(one, other):
     [
         *(("в 16:00", "в 4 часа дня", True), ("в 8 вечера", "в 20:00", True), ("в 16:00", "в 4 часа утра", False)),
         *(("-5", "минус 5", True), ("-5 %", "снижение на 5 %", True), ("5", "-5", False), ("5 %", "5", False)),
+        *(("1,5 кВт", "1500 Вт", True), ("120 км/ч", "120 километров в час", True), ("8 бар", "8 мбар", False)),
+        *(("5 мг в сутки", "5 мг в час", False), ("40 м²", "40 м", False), ("40 м²", "40 кв. м", True)),
         *(("1,5 тыс.", "1500", True), ("1 500", "1500", True), ("1,500", "1500", False), ("1,500", "1,5", False)),
     ],
 )
 def test_russian_forms(one, other, same):
     assert (missing(one, other, RUSSIAN) == []) is same
+
+
+@pytest.mark.parametrize(
+    ("said", "held", "flagged"),
+    [
+        ("Насос 17 обслуживают каждые 90 дней [1].", "Pump 17 is serviced every 90 days.", []),
+        ("Насос 17 обслуживают каждые 60 дней [1].", "Pump 17 is serviced every 90 days.", ["60 дней"]),
+        ("Die Besprechung im Werk beginnt um 14:30 Uhr [1].", "The meeting starts at 14:30.", []),
+        ("Die Besprechung im Werk beginnt um 15:30 Uhr [1].", "The meeting starts at 14:30.", ["15:30"]),
+        ("Anna Berg gründete die Firma Nordwerk am 3. März 2019 [1].", "She founded it on 3 March 2019.", []),
+        ("Every pump of the factory weighs 5 tons [1].", "The meeting is in hall 5.", ["5"]),
+        ("水泵 每 90 天 保养 一次 [1]。", "The pump is serviced every 90 days.", []),
+    ],
+)
+def test_between_two_languages_a_number_only_has_to_stand_in_the_evidence(said, held, flagged):
+    evidence = SourceResult(held, "1", "docs", "memory")
+    flags = check_numbers(CheckedAnswer(said, "What is it?", {1: evidence}))
+    assert [flag["detail"].partition(" does")[0] for flag in flags] == flagged
+
+
+def test_the_ends_of_a_range_may_be_hours():
+    assert missing("9 am to 5 pm", "9-17") == []
+    assert missing("8 am to 5 pm", "9-17") == ["8 am does not stand in the evidence"]
+    assert missing("9 am to 5 pm", "9-17 kg") == [f"{hour} does not stand in the evidence" for hour in ("9 am", "5 pm")]
+
+
+@pytest.mark.parametrize(
+    ("said", "held"),
+    [
+        ("12% to $4.2 billion", "$4.2bn in FY2023, up 12% from $3.75bn"),
+        ("from 3.75 to 4.2 billion dollars", "$4.2bn in FY2023, up 12% from $3.75bn"),
+        ("5 may", "5"),
+    ],
+)
+def test_what_goes_from_one_number_to_another_is_no_range_and_a_verb_no_month(said, held):
+    assert missing(said, held) == []
 
 
 def test_the_head_of_a_column_says_that_its_numbers_are_shares():

@@ -128,3 +128,28 @@ def test_the_outer_marks_bound_a_quotation(text, inside):
 def test_checking_a_quotation_takes_time_in_proportion_to_its_length(unit, around):
     answer = CheckedAnswer(around.format(unit * (16_000 // len(unit))), "?", {1: PUMPS, 2: OTHER})
     assert cpu_seconds(lambda: check_quotes(answer)) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "flagged"),
+    [
+        ("It says:\n\n> Pump 17 is serviced each 90 days by the crew [1]", True),
+        ("> Pump 17 is thoroughly serviced\n> every 90 days [1]\n\nThat is all.", True),
+        (
+            "It says:\n\n> Pump 17 is serviced every 90 days\n> by the crew of hall 3. [1]\n> — Pump 17 and others",
+            False,
+        ),
+        ("> Pump 17 is serviced every 90 days [1]\n>\n> It is never painted [1]", False),
+        # Neither a note, nor what the model says beside a quotation of its own, nor what cites nothing.
+        ("> **Note:** keep the pump dry at all times [1]", False),
+        ("> The sheet holds that “valves are unsafe to open” [1]", False),
+        ("> Here is all that I could find about it\n\nPump 17 is serviced every 90 days [1].", False),
+    ],
+)
+def test_a_block_quote_with_a_label_is_a_quotation(text, flagged):
+    assert bool(check(text)[0]) is flagged
+
+
+def test_many_block_quotes_are_read_in_a_time_that_grows_with_the_text():
+    for run in ("> a b c d\n", ">", "> ", ">\t\n", "> —\n"):
+        assert cpu_seconds(lambda run=run: check(run * (20_000 // len(run)))) < 2

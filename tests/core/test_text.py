@@ -162,6 +162,21 @@ def test_sentences_are_ordered_inside_the_text_and_cover_every_character_but_spa
         ("A bundle (a.k.a. CA bundle) is used. Done.", ["A bundle (a.k.a. CA bundle) is used.", "Done."]),
         ("И т.д. Так было. Всё.", ["И т.д. Так было.", "Всё."]),
         ("He is from the U.S. The end.", ["He is from the U.S.", "The end."]),
+        ("The U.S. Army built it. Done.", ["The U.S. Army built it.", "Done."]),
+        ("Installed on Jan. 5 by Gen. Brown. Done.", ["Installed on Jan. 5 by Gen. Brown.", "Done."]),
+        ("The answer is no. The pump runs. See No. 5.", ["The answer is no.", "The pump runs.", "See No. 5."]),
+        ("Am 3. März 2019 begann es. Ende.", ["Am 3. März 2019 begann es.", "Ende."]),
+        ("Sie begann am 3. Okt. 2019 damit. Ende.", ["Sie begann am 3. Okt. 2019 damit.", "Ende."]),
+        ("Es wurde im 19. Jahrhundert gebaut. Ende.", ["Es wurde im 19. Jahrhundert gebaut.", "Ende."]),
+        ("Sie steht in Halle 4. Wartung ist nötig.", ["Sie steht in Halle 4.", "Wartung ist nötig."]),
+        ("Es gibt davon nur 12. Sie laufen.", ["Es gibt davon nur 12.", "Sie laufen."]),
+        ("We had only 12. Pumps are rare.", ["We had only 12.", "Pumps are rare."]),
+        ("Sie kostet 5,1 Mio. Euro lt. Handbuch. Ende.", ["Sie kostet 5,1 Mio. Euro lt. Handbuch.", "Ende."]),
+        ("Die Pumpe hat z. B. Ventile. Ende.", ["Die Pumpe hat z. B. Ventile.", "Ende."]),
+        ("Sie hat z.B. Ventile (d. h. Klappen). Ende.", ["Sie hat z.B. Ventile (d. h. Klappen).", "Ende."]),
+        ("Gemäß Abs. 3 der Fa. Huber. Ende.", ["Gemäß Abs. 3 der Fa. Huber.", "Ende."]),
+        ("Насос, т. е. Машина, стоит. Всё.", ["Насос, т. е. Машина, стоит.", "Всё."]),
+        ("Дом по ул. Ленина, д. 5. Всё.", ["Дом по ул. Ленина, д. 5.", "Всё."]),
         ("Так, т.е. сразу. Потом нет.", ["Так, т.е. сразу.", "Потом нет."]),
         ('He said "yes." Then left.', ['He said "yes."', "Then left."]),
         ("A list:\n- one\n- two", ["A list:", "- one", "- two"]),
@@ -211,6 +226,12 @@ def test_one_script_is_reached_at_once(text):
 def test_a_run_of_sentence_ends_is_read_at_once(run):
     text = "Contents " + run * (20_000 // len(run)) + "5"
     assert cpu_seconds(lambda: sentences(text)) < 0.5
+
+
+@pytest.mark.parametrize("run", ["am 3. Mai ", "im 19. Haus ", "z. B. ", "U.S. Army ", "die 1. "])
+def test_abbreviations_and_ordinals_are_read_in_a_time_that_grows_with_the_text(run):
+    text = run * (60_000 // len(run))
+    assert cpu_seconds(lambda: sentences(text)) < 1
 
 
 @pytest.mark.covers("F3", "fault 81")

@@ -18,7 +18,7 @@ from groundgraph.core.turn_values import Flag
 from groundgraph.text.follow_up import language_words
 from groundgraph.text.numbers import WORD, Number, Unit, decimal_mark, number_of, scale_of, unit_of
 from groundgraph.text.quantities import Date, Quantities, Time, holds_code, quantities, squeezed, times_named, unit_at
-from groundgraph.text.words import fold
+from groundgraph.text.words import fold, told_language
 
 # What a piece of evidence offers to whoever looks for a number.
 
@@ -26,22 +26,29 @@ _DIGITS = re.compile(r"\d+")
 _WORDS = re.compile(WORD)
 _SHARE = re.compile(r"[%٪％]")
 _HOUR = ("time", 3600.0)
-# Values that are counted with units differ by less than this only by how they were worked out.
-_PLACES = 6
+# What an amount is counted by: nothing, as in "5 mg", and anything, as "5 mg per day" is 5 mg as well.
+_NOTHING, _ANYTHING = "", "*"
 _CERTAIN: Callable[[Number], frozenset[float]] = attrgetter("certain")
 _VALUES: Callable[[Number], frozenset[float]] = attrgetter("values")
 T = TypeVar("T")
+# The dimension, that of what it is counted by, and how many.
+Amount = tuple[str, str, float]
 
 
 @dataclass(frozen=True)
 class Offers:
-    """Values by the units that they were found with, and amounts: dimension and amount in its smallest unit.
+    """Values by the units that they were found with and counted by, and amounts in the units that `units.yaml` chose.
 
-    None among the units stands for no known one.
+    None stands for no known unit.
     """
 
-    units: dict[float, frozenset[Unit | None]]
-    amounts: frozenset[tuple[str, float]]
+    units: dict[float, frozenset[tuple[Unit | None, Unit | None]]]
+    amounts: frozenset[Amount]
+
+    def units_of(self, value: float, per: Unit | None) -> frozenset[Unit | None]:
+        """The units that `value` was found with, counted by `per` or by nothing that is known to be another."""
+        found = self.units.get(value, ())
+        return frozenset(unit for unit, its in found if per is None or its is None or its == per)
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,7 @@ class Stock:
         undecided: the same of those of which nothing tells how they are read.
         dates: of the text.
         times: the minutes of the day that it names.
-        clock: those that numbers such as "16.30" may name.
+        clock: those that numbers such as "16.30", and ranges such as "9-17", may name.
         pairs: values of numbers that follow each other.
         squeezed: the text without spaces and hyphens, folded, in which codes are looked for.
         scales: what the words of the text multiply by, as the head of a table does.
@@ -84,7 +91,7 @@ def stock(text: str, decimal: str | None = None) -> Stock:
         _offers(filterfalse(_CERTAIN, doubtful), _VALUES),
         found.dates,
         _times(found, written, text),
-        frozenset(number.clock for number in written if number.clock is not None),
+        _clock(found, written),
         frozenset(pair for low, high in pairwise(found.numbers) for pair in product(low.values, high.values)),
         squeezed(text),
         frozenset(filter(None, map(scale_of, _WORDS.findall(text)))),
@@ -92,15 +99,28 @@ def stock(text: str, decimal: str | None = None) -> Stock:
 
 
 def _offers(numbers: Iterable[Number], values_of: Callable[[Number], frozenset[float]]) -> Offers:
-    units: dict[float, set[Unit | None]] = {}
-    amounts: set[tuple[str, float]] = set()
+    units: dict[float, set[tuple[Unit | None, Unit | None]]] = {}
+    amounts: set[Amount] = set()
     for number in numbers:
         values = values_of(number)
         for value in values | (number.plain if number.scale else values):
-            units.setdefault(value, set()).add(number.unit)
+            units.setdefault(value, set()).add((number.unit, number.per))
         if number.unit:
-            amounts |= {(number.unit[0], round(value * number.unit[1], _PLACES)) for value in values}
+            whole = _ANYTHING if number.per else _NOTHING
+            amounts.update(one for value in values for one in _amounts(value, number.unit, number.per, whole))
     return Offers({value: frozenset(of) for value, of in units.items()}, frozenset(amounts))
+
+
+def _amounts(value: float, unit: Unit, per: Unit | None, whole: str) -> Iterator[Amount]:
+    """The amount, and that of which it is a rate; `whole` says what is left open of the former."""
+    yield unit[0], whole, _rounded(value * unit[1])
+    if per:
+        yield unit[0], per[0], _rounded(value * unit[1] / per[1])
+
+
+def _rounded(value: float) -> float:
+    """Amounts that differ by less do so only by how they were worked out."""
+    return float(f"{value:.9g}")
 
 
 def _in_others(found: Quantities) -> Iterator[frozenset[float]]:
@@ -119,6 +139,13 @@ def _times(found: Quantities, written: Iterable[Number], text: str) -> frozenset
         if number.unit == _HOUR:
             minutes |= {int(value) % 24 * 60 for value in number.certain if 0 <= value <= 24}
     return frozenset(minutes)
+
+
+def _clock(found: Quantities, written: Iterable[Number]) -> frozenset[int]:
+    ends = (end for ends in found.ranges if ends[1].unit is None for end in ends)
+    values = frozenset[float]().union(*(end.certain for end in ends))
+    hours = {int(hour) % 24 * 60 for hour in values if hour.is_integer() and 0 <= hour <= 24}
+    return frozenset(number.clock for number in written if number.clock is not None) | hours
 
 
 @lru_cache(maxsize=4096)
@@ -177,10 +204,20 @@ def _unsupported(answer: CheckedAnswer, claim: Claim, decimal: str | None) -> It
         return
     about = frozenset(filterfalse(str.isdigit, stems_of(text)))
     evidence, shares = answer.rests_on(claim), says_share(answer.written)
-    missing = list(dict.fromkeys(_missing(text, found, list(_places(evidence, about)), shares=shares)))
-    anywhere = list(_places(evidence, frozenset())) if missing else []
-    nowhere = set(_missing(text, found, anywhere, shares=shares)) if missing else set()
+    missing_in = partial(_missing, text, found, shares=shares)
+    near = list(_places(evidence, about))
+    missing = list(dict.fromkeys(missing_in(near)))
+    if missing:
+        spoken = told_language(text) or told_language(answer.written)
+        in_other_words = [result for result in evidence if spoken and _is_foreign(result, spoken)]
+        missing = list(dict.fromkeys(missing_in([*near, *_places(in_other_words, frozenset())])))
+    nowhere = set(missing_in(list(_places(evidence, frozenset())))) if missing else set()
     yield from ((number, NOWHERE if number in nowhere else ELSEWHERE) for number in missing)
+
+
+def _is_foreign(result: SourceResult, language: str) -> bool:
+    """Whether a piece of evidence is told to be in another language, and so says the same in other words."""
+    return told_language(named_text(result)) not in (language, None)
 
 
 def _missing(text: str, found: Quantities, places: Sequence[_Place], *, shares: bool) -> Iterator[str]:
@@ -233,22 +270,33 @@ def _holds_number(place: _Place, number: Number, *, shares: bool) -> bool:
 
 def _holds_way(place: _Place, number: Number, *, shares: bool) -> bool:
     one = place.stock
+    if number.code:
+        return _holds_code(place, number.code)
     if number.clock in one.times:
         return True
     looked_up = [(one.certain, number.certain)]
     if number.is_open:
         looked_up.append((one.undecided if number.certain else one.doubtful, number.values))
-    offered = partial(_is_offered, unit=number.unit, evidence_shares=place.shares, answer_shares=shares)
+    offered = partial(_is_offered, number=number, evidence_shares=place.shares, answer_shares=shares)
     if any(offered(offers, value) for offers, values in looked_up for value in values):
         return True
-    # "5 million" where a table says 5 and its heading says millions.
-    return number.scale in one.scales and not number.plain.isdisjoint(one.certain.units)
+    return number.scale in one.scales and any(_is_counted_in(one.certain, value, number) for value in number.plain)
 
 
-def _is_offered(offers: Offers, value: float, *, unit: Unit | None, evidence_shares: bool, answer_shares: bool) -> bool:
-    if unit and (unit[0], round(value * unit[1], _PLACES)) in offers.amounts:
+def _is_counted_in(offers: Offers, value: float, number: Number) -> bool:
+    """Whether `value` is one of a table whose heading says millions, where "5 million" may be written as 5: neither a
+    share nor in another unit."""
+    return _agrees(number.unit, offers.units_of(value, number.per), False, False)
+
+
+def _is_offered(offers: Offers, value: float, *, number: Number, evidence_shares: bool, answer_shares: bool) -> bool:
+    unit, per = number.unit, number.per
+    whole = _NOTHING if per else _ANYTHING
+    if unit and not offers.amounts.isdisjoint(
+        [*_amounts(value, unit, per, _NOTHING), *_amounts(value, unit, per, whole)]
+    ):
         return True
-    return _agrees(unit, offers.units.get(value, frozenset()), evidence_shares, answer_shares)
+    return _agrees(unit, offers.units_of(value, per), evidence_shares, answer_shares)
 
 
 def _agrees(unit: Unit | None, units: frozenset[Unit | None], evidence_shares: bool, answer_shares: bool) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -122,6 +122,8 @@ _BREAK = re.compile(rf"{_ELLIPSIS}|{_INSERTION.pattern}|\Z")
 _WORD_END = re.compile(r"[^\s\[\]]*")
 # A reader of Markdown sees the words of a link, and not where it leads.
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)?\)|\[[^\[\]\n]*\])")
+# Before the lines of a block quote.
+_LINE_MARKS = re.compile(r"\n([ \t]*+>[> \t]*+)")
 _PLAIN = str.maketrans(
     {
         **dict.fromkeys('“”„‟«»″"‘’‚‛′´', "'"),
@@ -142,13 +144,27 @@ class _Part:
     ends: bool
 
 
+# A paragraph of lines with ">" before them; not a note under a heading of its own. Its last line may name the source.
+_BLOCK = re.compile(r"^[ \t]{0,3}>[ \t]*+(?!\[!|\*\*)(\S.*(?:\n[ \t]{0,3}>[ \t]*+(?![—–])\S.*)*)", re.MULTILINE)
+
+
 def quotations(answer: CheckedAnswer) -> Iterator[tuple[str, Claim]]:
-    """What the answer has in quotation marks, if it has the length of a quotation.
+    """What the answer has in quotation marks, if it has the length of a quotation, and its block quotes with a label.
 
     The claim beside each is the sentence that it ends in, with the labels of all sentences that it runs through.
     """
     prose = CODE.sub(lambda code: " " * len(code.group()), answer.written)
-    for start, end in spans_in_marks(prose):
+    marked = spans_in_marks(prose)
+    yield from _in_spans(answer, marked)
+    # What quotes within a block says which of its words are another's.
+    begun = [start for start, _ in marked]
+    spans = (found.span(1) for found in _BLOCK.finditer(prose))
+    blocks = [(start, end) for start, end in spans if bisect_left(begun, start) == bisect_left(begun, end)]
+    yield from ((text, claim) for text, claim in _in_spans(answer, blocks) if claim.labels)
+
+
+def _in_spans(answer: CheckedAnswer, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[str, Claim]]:
+    for start, end in spans:
         text = LABEL_OR_CODE.sub(lambda one: "" if one.group(1) else one.group(), answer.written[start:end])
         # The sentences are in order and do not overlap.
         first = bisect_right(answer.claims, start, key=lambda claim: claim.end)
@@ -210,11 +226,13 @@ def _plain(text: str) -> tuple[str, tuple[int, ...]]:
 def _shown(text: str) -> Iterator[int]:
     """The offsets of the characters of `text` that a reader of Markdown sees."""
     at = 0
+    marks = {offset for found in _LINE_MARKS.finditer(text) for offset in range(*found.span(1))}
     for link in [*_LINK.finditer(text), None]:
         spans = [(at, link.start()), link.span(1)] if link else [(at, len(text))]
         for start, end in spans:
             for offset in range(start, end):
-                if text[offset] != "\\" or text[offset + 1 : offset + 2] not in _PUNCTUATION:
+                escapes = text[offset] == "\\" and text[offset + 1 : offset + 2] in _PUNCTUATION
+                if not escapes and offset not in marks:
                     yield offset
         at = link.end() if link else at
 

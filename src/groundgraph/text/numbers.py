@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
@@ -13,11 +15,13 @@ from typing import Any
 from groundgraph.text.follow_up import language_words
 from groundgraph.text.words import fold, is_cyrillic, read_data
 
+Unit = tuple[str, float]
+
 # The words that numbers, dates and units are written with: signs in `units.yaml`, words in the files of languages.
 
 # No word of the file is longer; to try each beginning of a longer one takes time by its square.
 _LONGEST = 24
-_TABLES = ("numbers", "loose_numbers", "scales", "months", "units")
+_TABLES = ("numbers", "loose_numbers", "scales", "months", "units", "prefixes")
 
 
 @cache
@@ -28,7 +32,7 @@ def _data() -> dict[str, Any]:
         name: _folded(language_words("number_words", "units", name)) for name in signs["units"] | tables.pop("units")
     }
     tables = {name: _folded(table) for name, table in tables.items()}
-    return signs | tables | {"units": {name: units[name] | signs["units"].get(name, {}) for name in units}}
+    return tables | signs | {"units": units, "signs": signs["units"], "words": tables["prefixes"]}
 
 
 def _folded(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,12 +41,50 @@ def _folded(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def _units() -> dict[str, tuple[str, float]]:
-    return {
-        word: (dimension, float(factor))
-        for dimension, words in _data()["units"].items()
-        for word, factor in words.items()
-    }
+def _unit_words() -> dict[str, Unit]:
+    """The units that languages have words for."""
+    return _by_word(_data()["units"])
+
+
+@cache
+def _signs() -> dict[str, Unit]:
+    """The signs of units in any case."""
+    symbols = _symbols()
+    cases = Counter(map(fold, symbols))
+    # "W" is a watt, and "w" none; "mw" may be two.
+    in_any_case = {fold(sign): unit for sign, unit in symbols.items() if len(sign) > 1 and cases[fold(sign)] == 1}
+    return in_any_case | _by_word(_data()["signs"])
+
+
+def _by_word(units: Mapping[str, Mapping[str, float]]) -> dict[str, Unit]:
+    return {fold(word): (dimension, float(size)) for dimension, own in units.items() for word, size in own.items()}
+
+
+@cache
+def _symbols() -> dict[str, Unit]:
+    """The symbols as they are written, with their prefixes; those of lengths squared and cubed too."""
+    found: dict[str, Unit] = {}
+    for symbol, (dimension, size, *prefixes) in _data()["symbols"].items():
+        own = {symbol: float(size)} | {f"{one}{symbol}": _data()["prefixes"][one] * size for one in "".join(prefixes)}
+        found |= {_plain(name): (dimension, size) for name, size in own.items()}
+    lengths = found | {word: unit for word, unit in _unit_words().items() if len(word) < 3}
+    for power, dimension in ((2, "area"), (3, "volume")):
+        found |= {f"{name}{power}": (dimension, size**power) for name, (of, size) in lengths.items() if of == "length"}
+    return found
+
+
+def _plain(sign: str) -> str:
+    """A sign as it is looked up: µ is two characters of Unicode, ² a 2, and "° C" has a blank."""
+    return unicodedata.normalize("NFKC", sign).replace("° ", "°")
+
+
+def _with_prefix(word: str) -> Unit | None:
+    """The unit that a word such as "kilowatts" is, from the words of a prefix and a unit."""
+    for prefix, times in _data()["words"].items():
+        unit = _find(_unit_words(), word.removeprefix(prefix)) if word.startswith(prefix) else None
+        if unit:
+            return unit[0], unit[1] * times
+    return None
 
 
 def _find(table: dict[str, Any], word: str) -> Any:
@@ -75,9 +117,22 @@ def month_of(word: str) -> int | None:
 
 
 @lru_cache(maxsize=8192)
-def unit_of(word: str) -> tuple[str, float] | None:
-    """The dimension of a unit, and how many of the dimension's smallest it is."""
-    return _find(_units(), fold(word))  # type: ignore[no-any-return]
+def unit_of(word: str) -> Unit | None:
+    """The dimension of a unit, and how many of the dimension's chosen one it is; of a rate, such as "mph", the first
+    of its two."""
+    sign = _plain(word)
+    folded = fold(sign)
+    rate = _data()["rates"].get(folded)
+    if rate:
+        return unit_of(rate[0])
+    return _symbols().get(sign) or _signs().get(folded) or _find(_unit_words(), folded) or _with_prefix(folded)
+
+
+@lru_cache(maxsize=8192)
+def per_of(word: str) -> Unit | None:
+    """The unit of which a rate of one word, such as "mph", is one."""
+    rate = _data()["rates"].get(fold(word))
+    return unit_of(rate[1]) if rate else None
 
 
 @lru_cache(maxsize=8192)
@@ -87,7 +142,6 @@ def letter_scale(letter: str, *, money: bool) -> float | None:
     return next((float(table[letter]) for table in tables if letter in table), None)
 
 
-Unit = tuple[str, float]
 _NO_UNIT: Unit = ("", 0.0)
 
 # As wide as before: offsets stay. A minus in a word, as in E−1042, joins.
@@ -106,12 +160,18 @@ def spoken(*path: str) -> str:
 
 @cache
 def number_pattern() -> re.Pattern[str]:
-    """What matches a number in digits, with its power, the ending of an ordinal, its scale and unit."""
+    """What matches a number in digits, with its power, the ending of an ordinal, its scale and unit, and what it is
+    counted by, as in "5 mg per day"."""
+    each = spoken("numbers", "one")
+    # "per cent" is a unit of its own.
+    units = "|".join(word for word in _unit_words() if word.partition(" ")[0] in language_words("numbers", "one"))
+    word = rf"(?!(?!{units})(?:{each})\b)(?:° ?)?{WORD}\b"
     return re.compile(
         r"(?<![\w.,])(?P<number>\d{1,3}(?:[ '’,.]\d{3})+(?!\d)(?:[.,]\d{1,2}(?!\d))?|\d+(?:[.,]\d+)?|\.\d+)"
         r"(?P<power>[eE][+-]?\d{1,3}(?![\w.,]\w)(?!\w)|\s?[×·x*]\s?10(?:\^[+−-]?\d{1,3}|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}))?"
         rf"(?P<ordinal>-?(?:{spoken('numbers', 'ordinals')})\b)?"
-        rf"(?:[ -]?(?P<scale>{WORD})\b\.?)?(?:[ -]?(?P<unit>[%‰{_MONEY}]|{WORD}\b))?"
+        rf"(?:[ -]?(?P<scale>{word})\.?)?(?:[ -]?(?P<unit>[%‰{_MONEY}]|{word}))?"
+        rf"(?P<per> ?/ ?{WORD}\b| (?:{each}) {WORD}\b)?"
     )
 
 
@@ -142,6 +202,8 @@ class Number:
         values: what it may mean: "1,500" is 1500 or 1.5.
         plain: the same without the scale: 5 for "5 million".
         unit: the dimension of its unit and the unit's size; None without one that is known.
+        per: the unit that it is counted by, as in "5 mg per day"; None without one that is known.
+        code: its digits where they are no value: version 2.10 is not 2.1.
         sure: what it means beside a number that is written without doubt; None for all of `values`, and empty where
             only the other text's way of writing would tell.
         scale: by how much a word behind it multiplies.
@@ -156,6 +218,8 @@ class Number:
     sure: frozenset[float] | None = None
     scale: float | None = None
     clock: int | None = None
+    per: Unit | None = None
+    code: str | None = None
     others: tuple[Number, ...] = field(default=(), repr=False)
 
     @property
@@ -203,12 +267,22 @@ def numbers_in(text: str, decimal: str | None = None) -> tuple[Number, ...]:
 
 
 def ranges_in(text: str, decimal: str | None = None) -> tuple[tuple[Number, Number], ...]:
-    """Numbers that a dash or "to" joins, as in "2-3 %"."""
-    return tuple(
+    """Numbers of one unit that a dash or "to" joins, as in "2-3 %".
+
+    In "rose from 2 to 3 %" they are two, each looked for by itself.
+    """
+    joined = (
         (_signed(low, decimal)[0], _signed(high, decimal)[0])
         for low, high in pairwise(number_pattern().finditer(text))
         if _joins().fullmatch(text[low.end("number") : high.start("number")])
+        and not _from().search(text, max(0, low.start() - _NEAR), low.start())
     )
+    return tuple((low, high) for low, high in joined if None in (low.unit, high.unit) or low.unit == high.unit)
+
+
+@cache
+def _from() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{spoken('numbers', 'from')}) ?[{_MONEY}]?\Z", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1)
@@ -265,6 +339,8 @@ def _signed(found: re.Match[str], decimal: str | None) -> tuple[Number, ...]:
 
 def _end(found: re.Match[str], number: Number) -> int:
     """Where the number ends whose scale and unit are known."""
+    if number.per and found["per"]:
+        return found.end("per")
     parts = found.groupdict(default="")
     scale, unit, known = parts["scale"], parts["unit"], number.unit or _NO_UNIT
     if unit_of(unit) == known:
@@ -280,6 +356,8 @@ def _said(number: Number, found: re.Match[str], before: str) -> Number:
     """`number` with the sign that the words around it give it."""
     # No word stands before the first.
     words = ["", *map(str.lower, _SAID.findall(before.rpartition("\n")[2]))]
+    if words[-1] in language_words("numbers", "versions") and "." in found["number"]:
+        return replace(number, code=found["number"])
     if words[-1] in language_words("numbers", "negative"):
         return replace(number.negated(), text=f"{words[-1]} {number.text}")
     while words[-1] in language_words("numbers", "between"):
@@ -298,9 +376,10 @@ def _number(found: re.Match[str], decimal: str | None, mark: str) -> Number:
     letter = _scale_letter(found, mark)
     scale = letter or scale_of(word)
     known = None if found["ordinal"] else _unit(word, found["unit"] or "", mark, scaled=bool(scale))
+    per = unit_of((found["per"] or " ").replace("/", " ").split(" ")[-1]) or per_of(word)
     values, sure = _meant(digits, decimal, _has_cyrillic(found.string))
     clock = None if known else _minute(digits)
-    plain = _multiplied(Number("", values, values, known, sure, None, clock), _power(found["power"]))
+    plain = _multiplied(Number("", values, values, known, sure, None, clock, per), _power(found["power"]))
     if not scale:
         return plain
     scaled = replace(_multiplied(plain, scale), plain=plain.plain, scale=scale)
@@ -312,7 +391,8 @@ def _scale_letter(found: re.Match[str], mark: str) -> float | None:
     """How much a letter right behind the digits multiplies by; further behind, a capital or one of an amount."""
     letter = found["scale"] or ""
     glued = found.start("scale") == max(found.end("number"), found.end("power"))
-    return letter_scale(letter, money=bool(mark)) if glued or mark or letter.isupper() else None
+    # "5.1m" is 5.1 million as well as metres.
+    return letter_scale(letter, money=bool(mark) or glued) if glued or mark or letter.isupper() else None
 
 
 def _unit(word: str, behind: str, mark: str, *, scaled: bool) -> Unit | None:

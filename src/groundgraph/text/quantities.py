@@ -113,6 +113,8 @@ def _dates() -> tuple[re.Pattern[str], ...]:
         re.compile(rf"(?<!\d)(?P<y>[12]\d{{3}})[-/.]{_MONTH}[-/.]{_DAY}(?:T(?=\d\d:)|(?!\d))"),
         re.compile(rf"(?<![\d.]){_DAY}\.{_MONTH}\.{_YEAR}"),
         re.compile(r"(?<![\d/.-])(?P<a>\d{1,2})(?P<mark>[/-])(?P<b>\d{1,2})(?P=mark)(?P<y>[12]\d{3}|\d\d)(?![\d/-])"),
+        # With a zero before the month: 1/3 is a number.
+        re.compile(r"(?<![\d/.,-])(?P<a>[0-3]\d)(?P<mark>/)(?P<b>0[1-9])(?![\d/-]|[.,]\d)"),
         re.compile(rf"(?<!\d){_DAY}{ordinal}\s+(?:(?:{of})\s+)?(?P<word>{WORD})\.?(?:,?\s+{_YEAR})?"),
         re.compile(rf"\b(?P<word>{WORD})\.?\s+{_DAY}{ordinal}(?!\d|[.,]\d)(?:,?\s+{_YEAR})?"),
         re.compile(rf"\b(?P<word>{WORD})\.?,?\s+{_YEAR}"),
@@ -121,11 +123,12 @@ def _dates() -> tuple[re.Pattern[str], ...]:
 
 # Two digits of a year before this are of this century.
 _CENTURY = 70
-# A word that mixes letters and digits, a version, an address. It has a digit among its first characters: to look for
-# one to the end of a long run, from each place in it, would take seconds.
+# A word that mixes letters and digits, a version, an address, a number of a telephone. It has a digit among its first
+# characters: to look for one to the end of a long run, from each place in it, would take seconds.
 _CODE = re.compile(
     r"(?<![\w×·*])(?<!\d[.,])(?<![×·*] )(?=[\w./:_()-]{0,100}\d)(?:[^\W\d_]+[-_/]?\d[\w]*(?:[-_./]\w+)*"
-    r"|\d+[^\W\d_]+\w*(?:[-_]\w+)*|\d+(?:[.:]\d+){2,}|\d{1,2}:\d{1,2}|\(?\d{3}\)?[ -]?\d{3}-\d{4})(?![\w])"
+    r"|\d+[^\W\d_]+\w*(?:[-_]\w+)*|\d+(?:[.:]\d+){2,}|\d{1,2}:\d{1,2}|\(?\d{3}\)?[ -]?\d{3}-\d{4}"
+    r"|(?<=\+)(?:\d{1,3}(?: \d{2,4}){1,4} \d{4,12}|\d{11,15}))(?![\w])"
 )
 # What looks like a code and is a number: 1.234.567, 1e3.
 _NUMERIC = re.compile(r"\d{1,3}(?:\.\d{3}){2,}|\d+[eE]\d{1,2}")
@@ -180,7 +183,7 @@ def quantities(text: str, decimal: str | None = None) -> Quantities:
         decimal: the mark before decimals, when more of the text tells it; see `decimal_mark`.
     """
     rest = _numbering().sub(_blank, _JOINING.sub("-", text.translate(PLAIN)))
-    rest, dates = take_dates(rest)
+    rest, dates = take_dates(rest, as_written=True)
     rest, times = take_times(rest)
     rest, codes = _take_codes(rest)
     numbers, ranges = numbers_in(rest, decimal), ranges_in(rest, decimal)
@@ -191,12 +194,20 @@ def _blank(found: re.Match[str]) -> str:
     return " " * (found.end() - found.start() - 1) + "\n" if found.group().endswith("\n") else " " * len(found.group())
 
 
-def take_dates(text: str) -> tuple[str, tuple[Date, ...]]:
-    """`text` with a mark in the place of each date, and the dates, kind by kind."""
+def take_dates(text: str, *, as_written: bool = False) -> tuple[str, tuple[Date, ...]]:
+    """`text` with a mark in the place of each date, and the dates, kind by kind.
+
+    Args:
+        text: the text.
+        as_written: whether months that are verbs too have their capital, so that "5 may" is none.
+    """
     dates: list[Date] = []
 
     def take(found: re.Match[str]) -> str:
         date = _slashed(found) if found.groupdict().get("mark") else _date(found)
+        word = found.groupdict().get("word")
+        if as_written and date and not date.year and word in language_words("number_words", "verbs"):
+            return found.group()
         if date is None:
             return found.group()
         dates.append(date)
@@ -216,8 +227,8 @@ def _date(found: re.Match[str]) -> Date | None:
 
 
 def _slashed(found: re.Match[str]) -> Date | None:
-    a, b, year = int(found["a"]), int(found["b"]), int(found["y"])
-    if year < 100:
+    a, b, year = int(found["a"]), int(found["b"]), int(found["y"]) if found.groupdict().get("y") else None
+    if year is not None and year < 100:
         year += 2000 if year < _CENTURY else 1900
     text = found.group()
     ways = [Date(text, year, month, day) for day, month in ((a, b), (b, a)) if 1 <= month <= 12 and 1 <= day <= 31]

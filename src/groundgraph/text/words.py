@@ -287,23 +287,51 @@ def numbered(text: str) -> list[tuple[str, str]]:
 def detect_language(text: str, default: str = "en") -> str:
     """The language of `text`: of those in whose script at least half of its letters are, else of the Latin ones, the
     one with the most of its small words; of equal ones English, or the first. `default` when there is no letter."""
-    scripts = Counter(map(script_of, text))
-    del scripts[""]
-    if not scripts:
+    script = _most_of(text)
+    if not script:
         return default
-    # Names and codes are Latin in texts of any script.
-    own = next((one for one, letters in scripts.items() if one != "LATIN" and letters * 2 >= scripts.total()), "LATIN")
-    near = _languages_in(own) if own != "LATIN" else ()
+    near = _languages_in(script) if script != "LATIN" else ()
     return near[0] if near else _of_latin(list(words(text)), default)
 
 
+def _most_of(text: str) -> str:
+    """The script that at least half of the letters of `text` are in, else LATIN; empty without a letter."""
+    scripts = Counter(map(script_of, text))
+    del scripts[""]
+    # Names and codes are Latin in texts of any script.
+    own = (one for one, letters in scripts.items() if one != "LATIN" and letters * 2 >= scripts.total())
+    return next(own, "LATIN") if scripts else ""
+
+
+@lru_cache(maxsize=4096)
+def told_language(text: str) -> str | None:
+    """The language of `text` as far as its script or a small word tells it; of a script that no language has, that."""
+    script = _most_of(text)
+    if script == "LATIN":
+        language = detect_language(text)
+        return None if _telling_words(language).isdisjoint(words(text)) else language
+    return next(iter(_languages_in(script)), script) or None
+
+
 @cache
-def _abbreviations() -> frozenset[str]:
-    return frozenset(word for language in LANGUAGES for word in language_data(language, "abbreviations"))
+def _abbreviations(kind: str) -> frozenset[str]:
+    return frozenset(word for language in LANGUAGES for word in language_data(language, kind))
 
 
-# Small letters with a full stop between each two, such as "e.g" and "a.k.a", are no last word of a sentence.
-_SMALL_INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
+@cache
+def _months() -> frozenset[str]:
+    return frozenset(fold(word) for language in LANGUAGES for word in language_data(language, "number_words", "months"))
+
+
+@cache
+def _small_words() -> frozenset[str]:
+    """The stop words of all languages."""
+    return frozenset[str]().union(*map(_meaningless_in, LANGUAGES))
+
+
+_LETTER = re.compile(r"[^\W\d_]\.")
+# Letters with a full stop between each two, such as "e.g" and "U.S".
+_INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 # The set of characters stands first by itself: the engine finds it several times faster than one of four alternatives.
 # A run of full stops is read once, from its first: what does not end there does not end when begun further on.
 _SENTENCE_END = re.compile(
@@ -342,12 +370,51 @@ def _ends(text: str) -> Iterable[int]:
 def _is_full_stop(text: str, found: re.Match[str]) -> bool:
     if len(found.group().rstrip("\"'”»)]")) > 1:
         return True
-    before = text[max(0, found.start() - 12) : found.start()].split()
-    last = before[-1].lstrip("([\"'«“") if before else ""
-    after = text[found.end() : found.end() + 3].lstrip()
-    is_initial = len(last) == 1 and last.isupper()
-    is_short = last.lower() in _abbreviations() or (last.islower() and _SMALL_INITIALS.fullmatch(last))
-    return not is_short and not is_initial and not after[:1].islower()
+    after = text[found.end() : found.end() + _NEXT_CHARS]
+    if after[:3].lstrip()[:1].islower():
+        return False
+    before = text[max(0, found.start() - _NEXT_CHARS) : found.start()].split()
+    previous, last = (word.lstrip("([\"'«“„") for word in ["", "", *before][-2:])
+    beside = (previous, next(iter(after.split(maxsplit=1)), ""))
+    if last.isdecimal():
+        return not _is_ordinal(last, beside, text[max(0, found.start() - _LANGUAGE_CHARS) : found.end()])
+    return not _is_short(last, beside)
+
+
+# So much beside a full stop holds the words next to it, and so much before it tells its language.
+_NEXT_CHARS = 24
+_LANGUAGE_CHARS = 300
+
+
+def _is_short(last: str, beside: tuple[str, str]) -> bool:
+    """Whether `last`, between the words `beside` it, is an abbreviation or an initial."""
+    lowered, (_, following) = last.lower(), beside
+    if lowered in _abbreviations("abbreviations"):
+        return True
+    if len(last) == 1 and last.isalpha() and (last.isupper() or any(map(_LETTER.match, beside))):
+        return True
+    if _INITIALS.fullmatch(last):
+        return last[0].islower() or not _begins_sentence(following)
+    return following[:1].isdecimal() and lowered in _abbreviations("abbreviations_of_numbered")
+
+
+def _is_ordinal(number: str, beside: tuple[str, str], text: str) -> bool:
+    """Whether `number`, at the end of `text`, is one as in "am 3. Mai" and "im 19. Jahrhundert": with a month behind
+    it, or between a small word and one that is none, in a language that writes ordinals with a full stop."""
+    previous, following = beside
+    if len(number) > 2 or not following[:1].isalpha():
+        return False
+    if fold(following.rstrip(".,;)")) in _months():
+        return True
+    if fold(previous) not in _small_words() or _begins_sentence(following):
+        return False
+    language = detect_language(text)
+    return bool(language_data(language, "ordinal_stop")) and fold(previous) in _meaningless_in(language)
+
+
+def _begins_sentence(word: str) -> bool:
+    """Whether `word` has its capital only because a sentence begins with it, as far as small words tell."""
+    return word[:1].isupper() and fold(word.rstrip(",")) in _small_words()
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
