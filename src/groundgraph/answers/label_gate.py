@@ -229,7 +229,7 @@ def label_numbers(inside: str) -> list[int]:
 def escape_labels(text: str) -> str:
     """`text`, which stands in an answer as it was found, with a backslash before what would do something there.
 
-    That is everything that would read as a label or load an image; Markdown shows the bracket without the backslash.
+    That is everything that would read as a label, load an image or run; Markdown shows the bracket by itself.
     """
     # All text of evidence passes here; one character is found several times faster without a pattern.
     if "[" in text or "<" in text or "［" in text or "【" in text:

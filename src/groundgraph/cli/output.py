@@ -55,9 +55,6 @@ def code_of(error: GroundGraphError | OSError) -> int:
     return WRONG_USE if isinstance(error, _WRONG_USE) else UNAVAILABLE
 
 
-# A document must not be able to move the cursor, change colours or set the title of the reader's terminal.
-
-
 class _FirstLines(logging.Handler):
     """Warnings of the package as lines for whoever sits at the terminal; a traceback is for the logs of a server."""
 
@@ -94,6 +91,7 @@ def prepare_streams() -> None:
 
 def printable(text: str) -> str:
     """`text` with what a terminal would obey, or would hide or reorder it, shown as U+FFFD; line ends and tabs stay."""
+    # A document must not be able to move the cursor, change colours or set the title of the reader's terminal.
     return HIDDEN.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\ufffd"))
 
 

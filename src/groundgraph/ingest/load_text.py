@@ -141,7 +141,7 @@ def _decoded(data: bytes, given: str | None) -> tuple[str, list[str], str]:
     nuls = text.count("\0")
     refused = replaced + nuls > _MAX_REPLACED * len(text)
     # Text in UTF-8 that was damaged has other characters that are whole.
-    foreign = replaced + nuls and text.replace(_REPLACEMENT, "").isascii()
+    foreign = (replaced or nuls >= _TELLING) and text.replace(_REPLACEMENT, "").isascii()
     if (
         encoding == "utf-8"
         and (refused or foreign)

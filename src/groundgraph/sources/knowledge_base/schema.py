@@ -261,10 +261,15 @@ def locked_means_typed(path: Path, lock_timeout: float) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if not is_locked(error):
             raise
-        raise StorageLocked(
-            f"The knowledge base '{path}' stayed locked by another process for more than {lock_timeout:g} s; "
-            "what was written before is kept. Try again when the other process has ended."
-        ) from error
+        raise stayed_locked(path, lock_timeout) from error
+
+
+def stayed_locked(path: Path, seconds: float) -> StorageLocked:
+    """The error when another process held the base for `seconds`."""
+    return StorageLocked(
+        f"The knowledge base '{path}' stayed locked by another process for more than {seconds:g} s; "
+        "what was written before is kept. Try again when the other process has ended."
+    )
 
 
 # So many seconds a reader that mends waits for another process, before it looks whether that has mended it.

@@ -26,6 +26,7 @@ from groundgraph.sources.knowledge_base.schema import (
     ReadConnections,
     mend_vectors,
     mend_words,
+    stayed_locked,
     word_index,
 )
 from groundgraph.sources.knowledge_base.stored_chunk import (
@@ -319,12 +320,22 @@ class Searcher:
                 # A writer may have written them anew since this state was seen.
                 if attempt:
                     mend = self._save_vectors
-            if mend is None or _is_done(mend, until):
+            if mend is None or self._is_done(mend, until):
                 attempt += 1
         raise SourceUnavailable(
             f"The full-text index '{self._path}-words' does not suit its knowledge base, however often it is built. "
             "Delete that folder, and end what else writes into it."
         )
+
+    def _is_done(self, mend: Callable[[], None], until: float) -> bool:
+        """Whether `mend` came to its end; False when another process held the base, which it may do `until` then."""
+        try:
+            mend()
+        except StorageLocked as error:
+            if time.monotonic() > until:
+                raise stayed_locked(self._path, _HELD) from error
+            return False
+        return True
 
     def _mend(self, *, anew: bool) -> None:
         """Have the full-text index built, in memory where its folder cannot be written."""
@@ -370,17 +381,6 @@ class Searcher:
         check_model(self._path, identity, search.model, len(search.vector))
         base = self._vectors.at(connection, revision, identity.dimension, from_scratch=from_scratch)
         return VectorQuery(search.vector, base, search.vector_weight)
-
-
-def _is_done(mend: Callable[[], None], until: float) -> bool:
-    """Whether `mend` came to its end; False when another process held the base, which it may do `until` then."""
-    try:
-        mend()
-    except StorageLocked:
-        if time.monotonic() > until:
-            raise
-        return False
-    return True
 
 
 class FileSearcher:
