@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,20 @@ async def test_a_value_that_is_not_allowed_keeps_a_document_out_where_a_filter_o
     report = await run_ingest(ingest_graph(settings_in(filled, intent=hidden)), {"paths": ["docs"]})
     assert [entry["document"] for entry in report.failed] == ["docs/front.md"]
     assert "front.md" not in await found(filled, intent=hidden)
+
+
+@pytest.mark.covers("I8", "fault 60")
+async def test_a_row_tells_nothing_of_the_rows_that_a_filter_hides(tmp_path):
+    (tmp_path / "docs").mkdir()
+    rows = "tenant,note\nacme,pump 17 runs every 90 days\nglobex,pump 17 has a zanzibar recipe\n"
+    (tmp_path / "docs" / "rows.csv").write_text(rows)
+    fields = {"fields": {"tenant": {"type": "string"}}}
+    intent = {"mode": "static", "default_filters": {"knowledge_base": {"tenant": "acme"}}}
+    settings = settings_in(tmp_path, knowledge_base={**BASE, **fields}, intent=intent)
+    await run_ingest(ingest_graph(settings), {"paths": ["docs"]})
+    output = await ask_once(turn_graph(settings), "How often does pump 17 run?")
+    assert "90 days" in output["answer"]
+    assert "zanzibar" not in json.dumps(output["provenance"])
 
 
 @pytest.mark.covers("K11")

@@ -52,3 +52,12 @@ async def test_the_head_of_a_page_is_no_answer_and_quotes_stand_where_they_say(t
         assert loaded.text[page + citation["start"] : page + citation["end"]] == citation["quote"]
         assert "edition" not in citation["quote"]
         assert "sheet" not in citation["quote"]
+
+
+@pytest.mark.covers("S7")
+async def test_a_fact_at_the_foot_of_every_page_is_quoted_where_it_is_asked_for(tmp_path):
+    pages = [f"{body}\nInvoices are due within 14 days." for body in BODIES]
+    path = tmp_path / "base.sqlite"
+    await ingest_documents(path, [load_document(pdf(tmp_path / "a.pdf", pages), "a.pdf")], chains=CHAINS)
+    output = await ask_once(build(base={}, knowledge_base={"file": str(path)}), "When are invoices due?")
+    assert output["citations"][0]["quote"] == "Invoices are due within 14 days."

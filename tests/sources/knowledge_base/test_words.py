@@ -23,11 +23,11 @@ from plant_database import change, rows_of
 from groundgraph.core.document import Document
 from groundgraph.core.errors import SourceUnavailable, StorageLocked
 from groundgraph.core.knowledge_store import BaseIdentity
-from groundgraph.search.word_index import WordIndex
+from groundgraph.search.word_index import WordIndex, Words
 from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource, KnowledgeBaseWriter, searcher
 from groundgraph.sources.knowledge_base.document_rows import document_rows
 from groundgraph.sources.knowledge_base.schema import WORDS as WORDS_OF_A_BASE
-from groundgraph.sources.knowledge_base.schema import mend_words, open_for_writing, transaction
+from groundgraph.sources.knowledge_base.schema import mend_words, open_for_reading, open_for_writing, transaction
 from groundgraph.sources.knowledge_base.searcher import Searcher
 from groundgraph.sources.knowledge_base.stored_chunk import Search
 
@@ -253,6 +253,21 @@ async def test_while_an_index_is_built_again_readers_have_the_one_before(base):
         connection.set_progress_handler(None, 0)
     assert found == [["plum#0"]] * len(found)
     assert len(found) > 2
+
+
+@pytest.mark.covers("fault 48")
+async def test_a_file_that_a_writer_takes_away_while_an_index_is_opened_is_looked_for_again(base, monkeypatch):
+    index, read, tries = WordIndex(folder_of(base), WORDS_OF_A_BASE), WordIndex._read, []
+
+    def gone_at_first(self: WordIndex) -> Words | None:
+        tries.append(1)
+        if len(tries) == 1:
+            raise FileNotFoundError("a.store")
+        return read(self)
+
+    monkeypatch.setattr(WordIndex, "_read", gone_at_first)
+    with closing(open_for_reading(base)) as connection:
+        assert index.at(connection).searcher.num_docs
 
 
 @pytest.mark.covers("fault 48")
