@@ -54,7 +54,7 @@ def test_words_that_stand_together_only_add_to_bm25(question, body, above, rando
         for stem, weight in weights.items()
         if stem in {*body, *above}
     )
-    score = Scorer(question, Rule(above_weight=3)).score(body, above) * question.weight
+    score = Scorer(question, Rule(above_weight=3, headed=0.0)).score(body, above) * question.weight
     assert score >= plain - 1e-9
     assert score <= plain + 0.5 * sum(weights.values()) + 1e-9
 
@@ -78,6 +78,24 @@ def test_a_text_of_average_length_that_holds_each_word_once_scores_1(question, f
 
 
 @pytest.mark.covers("K10")
+@given(questions(), TEXTS, TEXTS)
+def test_a_heading_that_says_all_that_is_asked_about_adds_its_worth_and_no_other_does(question, body, above):
+    subject = set(question.stems)
+    plain = Scorer(question, Rule(headed=0.0)).score(body, above)
+    headed = bool(subject) and set(above[-len(subject) :]) == subject
+    assert Scorer(question).score(body, above) == pytest.approx(plain + (0.25 if headed else 0.0))
+
+
+def test_what_is_headed_by_the_subject_comes_before_what_speaks_of_it_more_often():
+    question = Question(["refresh", "token"], {"refresh": 5, "token": 9}, 30, 8.0)
+    definition = ["refresh", "token", "are", "credentials", "to", "get", "access", "tokens"]
+    use = ["refresh", "token", "new", "refresh", "token", "old", "refresh", "token"]
+    scorer = Scorer(question)
+    assert scorer.score(definition, ["oauth", "5", "refresh", "token"]) > scorer.score(
+        use, ["refresh", "access", "token"]
+    )
+
+
 def test_a_passage_is_as_good_as_the_best_of_its_texts():
     scorer = Scorer(Question(["apple", "pear"], {"apple": 2, "pear": 2}, 10, 3.0))
     texts = ["apple apple", "apple pear", "pear other other"]

@@ -290,12 +290,14 @@ class Rule:
         by_rarity: a stem weighs by its idf in the relevance, else as much as any other.
         above_share: what a stem that stands only above counts in the relevance, 0 to 1.
         floor: the least relevance.
+        headed: what it adds to the score that the lowest heading is all that the question asks about.
     """
 
     above_weight: int = 2
     by_rarity: bool = True
     above_share: float = 1.0
     floor: float = 0.0
+    headed: float = 0.25
 
 
 # Chunks below their headings.
@@ -319,6 +321,7 @@ class Scorer:
         self._pairs = list(pairwise(question.stems))
         self._average_length = question.average_length
         self._whole = question.weight or 1.0
+        self._subject = frozenset(subject_of(question.stems, question.df))
 
     def passage(
         self, key: Any, body: Sequence[str], above: Sequence[str], cosine: float | None = None, payload: Any = None
@@ -376,7 +379,12 @@ class Scorer:
                 frequency += self._rule.above_weight * above.count(stem)
             if frequency:
                 score += weight * bm25(frequency, length, self._average_length, k1=K1)
-        return score / self._whole
+        return score / self._whole + (self._rule.headed if self._is_headed(above) else 0.0)
+
+    def _is_headed(self, above: Sequence[str]) -> bool:
+        """Whether the lowest heading says what the question asks about, and nothing else: "Refresh tokens" over what
+        answers "What is a refresh token?", which speaks of them less often than what uses them."""
+        return frozenset(above[-len(self._subject) :]) == self._subject if self._subject else False
 
     def _proximity(self, body: Sequence[str], held: frozenset[str]) -> float:
         bonus = 0.0
