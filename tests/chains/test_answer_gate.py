@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -13,10 +15,38 @@ from groundgraph.core.evidence import SourceResult
 EVIDENCE = [SourceResult("Text.", str(number), "docs", "memory") for number in range(4)]
 PIECES = [
     *("word ", "[1]", " [3]", "[9]", "[2, 4]", "[", "4]", "![x](https://e.example)", "[t](https://e.example)", "`[3]`"),
-    *("(", "https://e", ".example", "<think>", "</think>", "<img src=x>", "\n", "`", "【2】", ":", "]", "!"),
+    *(
+        "(",
+        "https://e",
+        ".example",
+        "<think>",
+        "</think>",
+        "```",
+        "```md\n",
+        "\n```",
+        "[/THINK]",
+        "</s>",
+        "<img src=x>",
+        "\n",
+        "`",
+        "【2】",
+        ":",
+        "]",
+        "!",
+    ),
 ]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=20).map("".join)
 CUTS = st.sets(st.integers(0, 200))
+
+
+def passed(gate: AnswerGate, *pieces: str) -> str:
+    """What passes of `pieces` behind the last restart."""
+    text = ""
+    for piece in (*(partial(gate.feed, piece) for piece in pieces), gate.flush):
+        before = gate.restarts
+        more = piece()
+        text = more if gate.restarts > before else text + more
+    return text
 
 
 @pytest.mark.covers("fault 26", "fault 57", "fault 73")
@@ -27,9 +57,8 @@ CUTS = st.sets(st.integers(0, 200))
 def test_what_is_streamed_is_the_final_text_and_holds_no_label_that_goes(text, cuts):
     bounds = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
     whole, pieces = AnswerGate(EVIDENCE, 3), AnswerGate(EVIDENCE, 3)
-    final = whole.feed(text) + whole.flush()
-    parts = [pieces.feed(text[start:end]) for start, end in zip(bounds, bounds[1:], strict=False)] + [pieces.flush()]
-    assert "".join(parts) == final
+    final = passed(whole, text)
+    assert passed(pieces, *(text[start:end] for start, end in zip(bounds, bounds[1:], strict=False))) == final
     assert set(labels_in(final)) <= set(range(1, len(whole.order) + 1))
     assert set(whole.order) <= {1, 2, 3}
     assert (whole.order, whole.removed, whole.removed_links) == (pieces.order, pieces.removed, pieces.removed_links)
@@ -60,3 +89,46 @@ def test_what_hides_or_reorders_text_goes_and_joiners_stay(text, passed):
     assert whole.feed(text) + whole.flush() == passed
     assert "".join(map(pieces.feed, text)) + pieces.flush() == passed
     assert whole.below(text.replace("evil", "x")) == passed.replace("evil[.]", "x.")
+
+
+@pytest.mark.covers("fault 29")
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[2] says it was retired.</think>Every 90 days [1].", "Every 90 days [1]."),
+        ("NO_ANSWER: hm\n[link](https://evil.example) {</think>\n\nEvery 90 days [3].", "Every 90 days [1]."),
+        ("[THINK]It is [2].[/THINK]Every 90 days [1].", "Every 90 days [1]."),
+        ("◁think▷It is [2].◁/think▷Every 90 days [1].", "Every 90 days [1]."),
+        (
+            "<|channel|>analysis<|message|>It is [2].<|end|>"
+            "<|start|>assistant<|channel|>final<|message|>Yes [1].<|return|>",
+            "Yes [1].",
+        ),
+        ("Every 90 days [1].<|im_end|>", "Every 90 days [1]."),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_a_thought_is_gone_whoever_wrote_it_and_its_labels_do_not_count(text, shown, size):
+    gate = AnswerGate(EVIDENCE, 3)
+    assert passed(gate, *(text[at : at + size] for at in range(0, len(text), size))) == shown
+    assert (len(gate.order), gate.removed, gate.removed_links, gate.missing) == (1, [], [], None)
+
+
+@pytest.mark.covers("fault 28")
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("```markdown\nEvery 90 days [2].\n```", "Every 90 days [1]."),
+        ("```\nEvery 90 days [2].\n```\n", "Every 90 days [1]."),
+        ("```text\nEvery 90 days.\n```\n[2]", "Every 90 days.\n[1]"),
+        ("```md\nRun [9]:\n```bash\nls\n```\nDone [2].\n```", "Run:\n```bash\nls\n```\nDone [1]."),
+        ("```md\nIt never ends [2].", "It never ends [1]."),
+        ("```\nls a[9]\n```", "```\nls a[9]\n```"),
+        ("```md\n# A heading\n```\nis written so [2].", "```md\n# A heading\n```\nis written so [1]."),
+        ("```python\nx = a[9]\n```", "```python\nx = a[9]\n```"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 9, 1000])
+def test_a_fence_around_a_whole_text_is_taken_away_and_one_around_code_stays(text, shown, size):
+    gate = AnswerGate(EVIDENCE, 3)
+    assert passed(gate, *(text[at : at + size] for at in range(0, len(text), size))) == shown

@@ -99,6 +99,7 @@ DISAGREES = [
     ("The plan of the IBM group costs $12.50 a month [2].", "name_unsupported"),
     ("Access tokens expire after an hour [1]. Refresh tokens are stored in a database.", "uncited"),
     ("Refresh tokens are stored in a database.", "no_citation"),
+    ("```bash\nrm -rf /\n```", "no_citation"),
     ("Elephants drink eighty litres of muddy water every single day [1].", "low_support"),
     ("Access tokens expire after 3600 seconds [1][9].", "unresolved_label"),
     ("Access tokens expire after 3600 seconds 【7】.", "unresolved_label"),

@@ -235,3 +235,11 @@ def test_a_number_that_can_be_read_in_two_ways_is_held_by_itself_and_not_by_its_
     assert missing(both, both) == []
     # With four digits behind the point it can be read in one way only.
     assert missing(both, f"{thousands}.{rest:03}0")
+
+
+@pytest.mark.covers("fault 28")
+@pytest.mark.parametrize(("fence", "count"), [("text", 1), ("md", 1), ("python", 0), ("", 0)])
+def test_a_fence_of_plain_text_is_stated_and_one_of_a_program_is_not(fence, count):
+    evidence = SourceResult("The pump is serviced every 90 days.", "1", "docs", "memory")
+    answer = CheckedAnswer(f"So it is [1]:\n```{fence}\nserviced every 45 days\n```", "How often?", {1: evidence})
+    assert len(check_numbers(answer)) == count

@@ -39,6 +39,9 @@ async def test_what_is_streamed_equals_what_is_returned_and_recorded(pieces, pre
     text = reply = ""
     with suppress(ModelError):
         text = "".join(chunk.text for chunk in await streamed(first))
+    if first.gate.restarts:
+        # What was a thought had been streamed before its end told so.
+        text = text[-len(first.written.text) :] if first.written.text else ""
     with suppress(ModelError):
         reply = (await second.ainvoke("question")).text
     assert text == reply == first.written.text == second.written.text
@@ -111,7 +114,7 @@ async def test_a_long_piece_passes_the_gate_beside_the_event_loop(length, beside
             return super().feed(text)
 
     model = GatedChatModel(
-        inner=ScriptedChatModel(Reply(chunks=["<" * length])), gate=Watched(EVIDENCE, 4), message_id="answer-1"
+        inner=ScriptedChatModel(Reply(chunks=["a" + "<" * length])), gate=Watched(EVIDENCE, 4), message_id="answer-1"
     )
     await streamed(model)
     assert [thread is not threading.main_thread() for thread in threads] == [beside]
@@ -198,3 +201,25 @@ async def test_a_slow_reader_holds_the_stream_back():
     finally:
         current_backpressure.reset(token)
     assert "".join(got).split() == list("abcd")
+
+
+@pytest.mark.covers("fault 29")
+async def test_a_model_that_begins_in_thought_is_streamed_behind_its_thought_from_the_second_time_on():
+    inner = ScriptedChatModel([Reply(chunks=["It is ", "[2].", "</think>", "Yes ", "[1]."]) for _ in range(3)])
+    told = []
+    for _ in range(3):
+        model = GatedChatModel(inner=inner, gate=AnswerGate(EVIDENCE, 4), message_id="answer-1")
+        told.append("".join(chunk.text for chunk in await streamed(model)))
+        assert (model.written.text, model.written.order) == ("Yes [1].", [1])
+    assert told[0].startswith("It is")
+    assert told[1:] == ["Yes [1]."] * 2
+
+
+@pytest.mark.covers("fault 29")
+async def test_what_waits_for_the_end_of_a_thought_is_streamed_where_none_comes():
+    inner = ScriptedChatModel(["Hm.</think>Yes [1].", "No thought [1]."])
+    replies = []
+    for _ in range(2):
+        model = GatedChatModel(inner=inner, gate=AnswerGate(EVIDENCE, 4), message_id="answer-1")
+        replies.append("".join(chunk.text for chunk in await streamed(model)))
+    assert replies[1] == "No thought [1]."

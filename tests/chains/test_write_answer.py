@@ -69,7 +69,7 @@ async def test_without_a_model_the_structured_answer_stands_in_with_one_notice()
 
 @pytest.mark.covers("fault 19")
 @pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("text", ["", " \n ", "<think>hm</think>", "[9]"])
+@pytest.mark.parametrize("text", ["", " \n ", "<think>hm</think>", "hm</think>", "[9]", "[1]", "[1, 2].", ".", "👍"])
 async def test_an_empty_completion_gives_the_structured_answer_with_a_note(text, streamed):
     draft, calls, _ = await write(text, streamed=streamed)
     assert_structured(draft, "it wrote nothing")
@@ -87,6 +87,30 @@ async def test_a_refusal_is_passed_on_and_marked(reply, streamed):
     assert draft["text"] == "I cannot help."
     assert draft["finish"] == "refusal"
     assert "declined" in draft["notes"][0]
+
+
+@pytest.mark.covers("fault 20")
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_refusal_without_a_word_is_told_as_one(streamed):
+    draft, [call], _ = await write(Reply("", finish_reason="content_filter"), streamed=streamed)
+    assert "error" not in call
+    assert (draft["outcome"], draft["finish"], draft["text"]) == ("insufficient", "refusal", draft["notes"][0])
+    assert "declined" in draft["text"]
+
+
+@pytest.mark.covers("fault 19")
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_reply_that_ends_in_a_call_is_no_answer(streamed):
+    reply = Reply("Let me search.", tool_calls=[{"name": "search", "args": {}, "id": "1"}])
+    draft, [call], _ = await write(reply, streamed=streamed)
+    assert (draft["outcome"], draft["finish"]) == ("insufficient", "error")
+    assert "called a tool" in call["error"]
+
+
+@pytest.mark.covers("fault 21")
+async def test_what_the_length_limit_left_no_room_for_is_told():
+    draft, _, _ = await write(Reply("<think>hm", finish_reason="length"))
+    assert_structured(draft, "llm.max_tokens")
 
 
 @pytest.mark.covers("fault 21")

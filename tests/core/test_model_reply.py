@@ -20,7 +20,9 @@ from groundgraph.testing import ScriptedStatusError
     ("metadata", "reason"),
     [
         ({}, ""),
-        ({"finish_reason": "tool_calls"}, ""),
+        ({"finish_reason": "tool_calls"}, "calls"),
+        ({"stop_reason": "tool_use"}, "calls"),
+        ({"finish_reason": "stop"}, ""),
         ({"finish_reason": "length"}, "length"),
         ({"stop_reason": "max_tokens"}, "length"),
         ({"finish_reason": "MAX_TOKENS"}, "length"),

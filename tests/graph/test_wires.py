@@ -15,6 +15,7 @@ import pytest
 import yaml
 from langchain_core.messages import AIMessageChunk, HumanMessage
 from turns import ask, asking, build, docs, thread
+from wire_anthropic import named_event
 from wires import PROVIDERS, shape, wired
 
 from groundgraph import load_settings
@@ -22,7 +23,7 @@ from groundgraph.core.failure import failure_of, is_transient, retry_after
 from groundgraph.models.chat_model import configured_model
 from groundgraph.models.replies import finish_reason, refusal_text
 from groundgraph.testing import Reply, Rule
-from groundgraph.testing.wire_stub import WireStub
+from groundgraph.testing.wire_stub import WireStub, event
 
 pytestmark = [
     pytest.mark.covers("B4"),
@@ -243,3 +244,42 @@ async def test_the_stubs_are_as_strict_as_a_template_can_be(provider: str, said:
         pytest.skip("its client joins them itself")
     with wired(provider, default="x") as (_, llm), pytest.raises(Exception, match="alternate"):
         await model(llm).ainvoke(said)
+
+
+@pytest.mark.covers("fault 72")
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+async def test_a_stream_that_ends_without_saying_so_is_no_whole_answer(provider: str, monkeypatch: Any) -> None:
+    with wired(provider, ANSWER) as (stub, llm):
+        monkeypatch.setattr(stub.wire, "closing", lambda *_: [])
+        _, output = await streamed(over(llm))
+    assert [flag["kind"] for flag in output["support"]["flags"]] == ["incomplete"]
+    assert "incomplete" in output["notes"][0]
+
+
+OVERLOADED = {
+    "openai": event({"error": {"message": "Overloaded", "type": "overloaded_error", "code": None}}),
+    "anthropic": named_event("error", error={"message": "Overloaded", "type": "overloaded_error"}),
+}
+
+
+@pytest.mark.covers("fault 23")
+@pytest.mark.parametrize("provider", OVERLOADED)
+async def test_an_overload_that_is_told_within_a_stream_is_tried_again(provider: str, monkeypatch: Any) -> None:
+    with wired(provider, [ANSWER, ANSWER]) as (stub, llm):
+        opening = stub.wire.opening
+        told = iter([[OVERLOADED[provider]]])
+        monkeypatch.setattr(stub.wire, "opening", lambda *asked: next(told, None) or opening(*asked))
+        _, output = await streamed(over(llm))
+        assert len(stub.requests) == 2
+    assert (output["answer"], output["notes"]) == (ANSWER, [])
+
+
+@pytest.mark.covers("fault 72")
+@pytest.mark.parametrize("provider", OVERLOADED)
+async def test_an_overload_in_the_middle_of_an_answer_is_told_as_the_services_own(
+    provider: str, monkeypatch: Any
+) -> None:
+    with wired(provider, ANSWER) as (stub, llm):
+        monkeypatch.setattr(stub.wire, "closing", lambda *_: [OVERLOADED[provider]])
+        _, output = await streamed(over(llm))
+    assert "529: it has a failure of its own" in output["notes"][0]

@@ -41,24 +41,28 @@ class AnthropicWire(Wire):
     def opening(self, asked: Asked, reply: Reply) -> list[str]:
         usage = {**_usage(asked, reply), "output_tokens": 0}
         started = {**_message(asked), "content": [], "stop_reason": None, "usage": usage}
-        events = [_event("message_start", message=started)]
+        events = [named_event("message_start", message=started)]
         if reply.thoughts:
             events += _block(0, {"type": "thinking", "thinking": "", "signature": ""}, _thought(reply.thoughts))
         start = {"type": "text", "text": ""}
-        return [*events, _event("content_block_start", index=1, content_block=start)]
+        return [*events, named_event("content_block_start", index=1, content_block=start)]
 
     @override
     def piece(self, asked: Asked, text: str) -> str:
-        return _event("content_block_delta", index=1, delta={"type": "text_delta", "text": text})
+        return named_event("content_block_delta", index=1, delta={"type": "text_delta", "text": text})
 
     @override
     def closing(self, asked: Asked, reply: Reply) -> list[str]:
-        events = [_event("content_block_stop", index=1)]
+        events = [named_event("content_block_stop", index=1)]
         for index, (one_id, name, arguments) in enumerate(reply.calls(), 2):
             delta = {"type": "input_json_delta", "partial_json": arguments}
             events += _block(index, {**_use(one_id, name, "{}")}, [delta])
         ended = {"stop_reason": _stop(reply), "stop_sequence": None}
-        return [*events, _event("message_delta", delta=ended, usage=_usage(asked, reply)), _event("message_stop")]
+        return [
+            *events,
+            named_event("message_delta", delta=ended, usage=_usage(asked, reply)),
+            named_event("message_stop"),
+        ]
 
     @override
     def error(self, status: int, message: str) -> Body:
@@ -95,7 +99,8 @@ def _usage(asked: Asked, reply: Reply) -> Body:
     return {"input_tokens": sent, "output_tokens": received}
 
 
-def _event(kind: str, **values: Any) -> str:
+def named_event(kind: str, **values: Any) -> str:
+    """An event of `kind`."""
     return event({"type": kind, **values}, kind)
 
 
@@ -104,6 +109,6 @@ def _thought(text: str) -> list[Body]:
 
 
 def _block(index: int, start: Body, deltas: list[Body]) -> list[str]:
-    changes = [_event("content_block_delta", index=index, delta=delta) for delta in deltas]
-    begun = _event("content_block_start", index=index, content_block=start)
-    return [begun, *changes, _event("content_block_stop", index=index)]
+    changes = [named_event("content_block_delta", index=index, delta=delta) for delta in deltas]
+    begun = named_event("content_block_start", index=index, content_block=start)
+    return [begun, *changes, named_event("content_block_stop", index=index)]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.answers.citations import reference
-from groundgraph.answers.gated_model import ABSTENTION
 from groundgraph.answers.label_gate import LabelGate
+from groundgraph.answers.reply_gates import ABSTENTION
 from groundgraph.answers.structured_answer import AnswerTemplates, structured_draft, template_variables
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Citation, ClusterValue, Divider, Draft, Flag, ModelCall, Needs, Turn

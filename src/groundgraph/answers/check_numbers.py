@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import TypeVar
 
 from groundgraph.answers.check_support import windows
-from groundgraph.answers.citations import CheckedAnswer, Claim, named_text, without_fences
+from groundgraph.answers.citations import CheckedAnswer, Claim, named_text, without_programs
 from groundgraph.answers.sentence_index import sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Flag
@@ -198,7 +198,7 @@ ELSEWHERE = "does not stand in the evidence near what is said of it"
 
 def _unsupported(answer: CheckedAnswer, claim: Claim, decimal: str | None) -> Iterator[tuple[str, str]]:
     """The numbers of `claim` that its evidence does not hold near the rest of it, each with what is wrong with it."""
-    text = without_fences(claim.text)
+    text = without_programs(claim.text)
     found = quantities(text, decimal)
     if found == Quantities():
         return

@@ -216,11 +216,11 @@ def _says_something(claim: Claim) -> bool:
 
 def check_uncited(answer: CheckedAnswer) -> list[Flag]:
     """A flag `uncited` for every sentence without a label that should have one; one `no_citation` when none has, and
-    be it that an answer is too short to be measured ("27 days.")."""
+    be it that an answer is too short to be measured ("27 days."), or is code and nothing else."""
     unlabelled = [claim for claim in answer.claims if not claim.labels]
     if len(unlabelled) < len(answer.claims):
         return [claim.flag("uncited", "cites no evidence") for claim in unlabelled if is_statement(claim)]
-    if any(map(_says_something, unlabelled)):
+    if any(map(_says_something, unlabelled)) or answer.written.lstrip().startswith("```"):
         return [{"kind": "no_citation", "sentence": "", "detail": "the answer cites no evidence"}]
     return []
 

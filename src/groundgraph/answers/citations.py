@@ -165,6 +165,14 @@ def without_fences(text: str) -> str:
     return CODE.sub(lambda code: " " if code.group().startswith("```") else code.group(), text)
 
 
+_FENCED_PROGRAM = re.compile(r"```(?!(?:text|txt|plaintext|markdown|md)\s)", re.IGNORECASE)
+
+
+def without_programs(text: str) -> str:
+    """`text` without blocks of code, but for those that are said to be plain text or Markdown."""
+    return CODE.sub(lambda code: " " if _FENCED_PROGRAM.match(code.group()) else code.group(), text)
+
+
 def bare(text: str) -> str:
     """`text` without what Markdown puts before a sentence."""
     return text.lstrip("#>*+-•_ \t")

@@ -20,130 +20,31 @@ from langchain_core.tracers._streaming import _StreamingCallbackHandler
 from langgraph.constants import TAG_NOSTREAM
 from pydantic import ConfigDict, PrivateAttr
 
-from groundgraph.answers.label_gate import Gate, LabelGate
+from groundgraph.answers.label_gate import LABEL, LabelGate
 from groundgraph.answers.link_gate import LinkGate
 from groundgraph.answers.links import LinkTargets
+from groundgraph.answers.reply_gates import AbstentionGate, FenceGate, ToolCallGate
 from groundgraph.core.characters import HiddenGate, clean_text, without_hidden
 from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
-from groundgraph.models.replies import finish_reason, in_turns, refusal_text
+from groundgraph.models.replies import (
+    begins_in_thought,
+    finish_reason,
+    in_turns,
+    note_that_it_begins_in_thought,
+    refusal_text,
+    says_how_it_ended,
+)
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.resilience.deadline import ready_to_emit
-
-# The one line by which a model says that the evidence answers nothing; it never reaches a reader.
-
-# As the prompt has it; what is missing stands behind it.
-ABSTENTION = "NO_ANSWER:"
-MISSING_CHARS = 300
-# Models write a line as a heading, a quotation, bold or code.
-_DECORATED = r"[ \t*_#>`\"'\[-]{0,80}+"
-_QUOTED = r"[*_`\"'\]]{0,4}"
-_WORD = ABSTENTION.rstrip(":")
-# Also in other letters, and in two words, which only a colon tells from the beginning of a sentence.
-_JOINED, _SPACED = _WORD.replace("_", r"\\?_"), _WORD.replace("_", "[ -]")
-_LINE = re.compile(
-    rf"{_DECORATED}(?:{_JOINED}\b{_QUOTED}[ \t]?:?{_QUOTED}|{_SPACED}{_QUOTED}[ \t]?:{_QUOTED})", re.IGNORECASE
-)
-_PARTS = [*(r"(?:\\?_|[ -]|\\)" if letter == "_" else letter for letter in _WORD), rf"{_QUOTED}[ \t]?"]
-_BEGUN = re.compile(_DECORATED + "".join(f"(?:{part}" for part in _PARTS) + ")?" * len(_PARTS), re.IGNORECASE)
-
-
-@dataclass
-class AbstentionGate(Gate):
-    """Takes lines that say so out of a text.
-
-    Attributes:
-        said: what stands behind the line, as the model wrote it; None without such a line.
-    """
-
-    said: str | None = field(default=None, init=False)
-    _opens_line: bool = field(default=True, init=False)
-    _taking: bool = field(default=False, init=False)
-
-    @property
-    def missing(self) -> str | None:
-        """What is missing for an answer, fit to be read, perhaps empty; None when the model does not abstain."""
-        if self.said is None:
-            return None
-        gates = LabelGate(allowed=()), LinkGate(LinkTargets.of([]))
-        text = self.said
-        for gate in gates:
-            text = gate.feed(text) + gate.flush()
-        return " ".join(text.split())[:MISSING_CHARS].strip(" *_`\"'")
-
-    def _passed(self, *, final: bool) -> str:
-        passed = []
-        while self._held:
-            if self._opens_line and not self._taking:
-                found = _LINE.match(self._held)
-                # The last letter of the line may be followed by another one.
-                if not final and (_BEGUN.fullmatch(self._held) or (found and found.end() == len(self._held))):
-                    break
-                if found:
-                    self._taking, self.said = True, self.said or ""
-                    self._held = self._held[found.end() :]
-                    continue
-            line, end, rest = self._held.partition("\n")
-            self._held, self._opens_line = rest, bool(end)
-            if self._taking:
-                self.said = f"{self.said}{line}"[: 4 * MISSING_CHARS]
-            else:
-                passed.append(line + end)
-            self._taking = self._taking and not end
-        return "".join(passed)
-
-
-# A tool call that a model wrote as the text of its answer: nobody made it, and it tells a reader nothing.
-
-# How much of what begins like one waits for its end; no call of a tool that searches is as long.
-_MAX_CALL_CHARS = 4000
-_CALL_TAG, _CALL_END = "<tool_call>", "</tool_call>"
-_FENCE_BEFORE = r"```\w{0,12}\s*+"
-_CALL_BEGUN = re.compile(
-    rf"\s*+(?:`{{0,3}}\Z|(?:{_FENCE_BEFORE})?(?:\{{|\Z|{_CALL_TAG}|(?:"
-    + "|".join(_CALL_TAG[:length] for length in range(1, len(_CALL_TAG)))
-    + r")\Z)|```\w{0,12}\Z)"
-)
-# A label in its arguments was taken out before, so that it need not be JSON any more.
-_CALL_NAME = re.compile(r'"name"\s*:\s*"[^"\n]{1,200}"')
-_CALL_ARGUMENTS = re.compile(r'"(?:arguments|parameters)"\s*:\s*["{]')
-_CALL_FENCE = re.compile(_FENCE_BEFORE)
-
-
-def _is_tool_call(text: str) -> bool:
-    """Whether `text` is as a whole an object with a name and arguments, or tagged as a call; in a block of code too."""
-    said = text.strip()
-    if fence := _CALL_FENCE.match(said):
-        said = said[fence.end() :].removesuffix("```").rstrip()
-    if said.startswith(_CALL_TAG):
-        return said.endswith(_CALL_END)
-    return (
-        said.startswith("{") and said.endswith("}") and bool(_CALL_NAME.search(said) and _CALL_ARGUMENTS.search(said))
-    )
-
-
-@dataclass
-class ToolCallGate(Gate):
-    """Lets everything pass but a text that is as a whole such a call."""
-
-    _decided: bool = field(default=False, init=False)
-
-    def _passed(self, *, final: bool) -> str:
-        held = self._held
-        if not self._decided and not final and len(held) <= _MAX_CALL_CHARS and _CALL_BEGUN.match(held):
-            return ""
-        taken = final and not self._decided and _is_tool_call(held)
-        self._decided, self._held = True, ""
-        return "" if taken else held
-
 
 # What an answer passes on its way to whoever reads it.
 
 
 @dataclass
 class AnswerGate:
-    """Labels that resolve, numbered by first use; links and images that lead to the evidence; nothing unseen, and no
-    call of a tool in place of an answer.
+    """Labels that resolve, numbered by first use; links and images that lead to the evidence; nothing unseen, no
+    thought, no fence around it all, and no call of a tool in place of an answer.
 
     Attributes:
         evidence: all of the turn, in the order of the ranking: the n-th piece was shown to the model as [n].
@@ -168,6 +69,10 @@ class AnswerGate:
         return ToolCallGate()
 
     @cached_property
+    def _fence(self) -> FenceGate:
+        return FenceGate()
+
+    @cached_property
     def _hidden(self) -> HiddenGate:
         return HiddenGate()
 
@@ -188,16 +93,35 @@ class AnswerGate:
         """Where the links and images led that do not work any more, defanged, each once."""
         return list(dict.fromkeys(self._links.removed))
 
+    @property
+    def restarts(self) -> int:
+        """How often what has passed turned out to be a thought, so that it counts no more; see `LabelGate`."""
+        return self._labels.restarts
+
     def feed(self, text: str) -> str:
-        """What can be let through after `text` arrived; the rest waits for the next piece."""
-        said = self._calls.feed(self._labels.feed(self._hidden.feed(text)))
-        return self._links.feed(self._abstention.feed(said))
+        """What can be let through after `text` arrived, behind the last restart; the rest waits for the next piece."""
+        before = self.restarts
+        said = self._labels.feed(self._fence.feed(self._hidden.feed(text)))
+        if self.restarts > before:
+            self._restart()
+        return self._links.feed(self._abstention.feed(self._calls.feed(said)))
 
     def flush(self) -> str:
-        """What still waits, when the text has ended."""
-        said = self._calls.feed(self._labels.flush()) + self._calls.flush()
+        """What still waits, when the text has ended; behind the last restart."""
+        before = self.restarts
+        first = self._labels.feed(self._fence.flush())
+        within = self.restarts
+        last = self._labels.flush()
+        if self.restarts > before:
+            self._restart()
+        said = self._calls.feed(last if self.restarts > within else first + last) + self._calls.flush()
         rest = self._abstention.feed(said) + self._abstention.flush()
         return self._links.feed(rest) + self._links.flush()
+
+    def _restart(self) -> None:
+        """Let the gates behind the labels forget what they have read."""
+        for gate in ("_calls", "_abstention", "_links"):
+            self.__dict__.pop(gate, None)
 
     @property
     def missing(self) -> str | None:
@@ -207,11 +131,15 @@ class AnswerGate:
     def below(self, listing: str) -> str:
         """A listing of the evidence as it stands below what passed, its labels numbered on."""
         gate = self._label_gate(range(1, len(self.evidence) + 1))
+        gate.thoughts = False
         return gate.feed(without_hidden(listing)) + gate.flush()
 
 
 # A longer piece passes the gate beside the event loop; a token never is.
 _LONG_PIECE = 4000
+
+# One at the end may not be whole yet.
+_LABELS = re.compile(rf"{LABEL.pattern}|\[[\d, ]*\Z")
 
 # What LangChain's callbacks are told; such a call is another model's, passed on.
 GATED = "groundgraph-gated"
@@ -251,6 +179,11 @@ class Written:
     removed_links: list[str] = field(default_factory=list)
     missing: str | None = None
 
+    @property
+    def refused(self) -> bool:
+        """Whether the provider says that the model declined, in words of its own or without any."""
+        return bool(self.refusal) or self.finish == "refusal"
+
 
 class GatedChatModel(BaseChatModel):
     """Streams the inner model's text through an `AnswerGate`.
@@ -280,6 +213,9 @@ class GatedChatModel(BaseChatModel):
     _written: Written = PrivateAttr(default_factory=Written)
     _closed: bool = PrivateAttr(default=False)
     _read: int = PrivateAttr(default=0)
+    # What has passed before the first letter or digit: labels and signs alone are no answer.
+    _opening: str = PrivateAttr(default="")
+    _has_ended: bool = PrivateAttr(default=False)
     # Set while the gate is read from a thread, and for good when nobody waited for that.
     _busy: bool = PrivateAttr(default=False)
     _rest: str | None = PrivateAttr(default=None)
@@ -290,10 +226,6 @@ class GatedChatModel(BaseChatModel):
         self._written.removed, self._written.removed_links = self.gate.removed, self.gate.removed_links
         self._written.order, self._written.missing = list(self.gate.order), self.gate.missing
         return self._written
-
-    @property
-    def _refused(self) -> bool:
-        return bool(self._written.refusal) or self._written.finish == "refusal"
 
     def close(self) -> None:
         """Let nothing pass any more but what waits in the gate: the caller has given up on a call that may not have
@@ -319,6 +251,7 @@ class GatedChatModel(BaseChatModel):
         self._note(reply)
         text = await self._gated(reply.text, final=True)
         self._require_text()
+        self._require_answer()
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text, id=self.message_id))])
 
     async def _astream(
@@ -328,26 +261,33 @@ class GatedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
+        # A thought that nothing announces is not shown a second time: what such a model writes waits for its end.
+        waiting: str | None = "" if begins_in_thought(self.inner) else None
         try:
             async for chunk in self.inner.astream(in_turns(messages), unstreamed(), stop=stop, **kwargs):
                 if self._closed:
                     return
                 self._note(chunk)
                 piece = await self._gated(chunk.text, final=False)
-                if piece:
+                if waiting is not None:
+                    waiting = None if self.gate.restarts else waiting + piece
+                if piece and waiting is None:
                     await ready_to_emit()
                     yield self._chunk(piece)
                 if self._read > self._most:
                     break
+            if not self._has_ended and self._read <= self._most:
+                raise ConnectionResetError("the stream ended before the answer did")
         except (Exception, asyncio.CancelledError):
-            rest = self._after_failure()
+            rest = (waiting or "") + self._after_failure()
             if rest:
                 yield self._chunk(rest)
             raise
-        last = await self._gated("", final=True)
+        last = (waiting or "") + await self._gated("", final=True)
         self._require_text()
         # Without a chunk marked as the last one LangChain adds an empty one, under an id that is not the answer's.
         yield self._chunk(last, position="last")
+        self._require_answer()
 
     async def _astream_chat_model_events(
         self,
@@ -369,7 +309,12 @@ class GatedChatModel(BaseChatModel):
     def _require_text(self) -> None:
         # A stream without a chunk is an error to LangChain; an empty chunk would count as the streamed answer.
         if not self._written.text:
-            raise ModelError("it wrote nothing")
+            limit = " before its length limit (llm.max_tokens)" if self._written.finish == "length" else ""
+            raise ModelError(f"it wrote nothing{limit}")
+
+    def _require_answer(self) -> None:
+        if self._written.finish == "calls":
+            raise ModelError("it called a tool in place of answering")
 
     @property
     def _most(self) -> int:
@@ -392,26 +337,41 @@ class GatedChatModel(BaseChatModel):
         """What waited in the gate when the call failed: the end of what was written, unless nobody has seen any of it
         and the model can be asked again."""
         if self._rest is None and not self._busy:
+            before = self.gate.restarts
             self._rest = self.gate.flush().rstrip() if self._written.text else ""
+            if self.gate.restarts > before:
+                self._written.text, self._written.by_model = "", 0
             self._written.by_model += len(self._rest)
             self._written.text += self._rest
         return self._rest or ""
 
     def _passed(self, text: str, *, final: bool) -> str:
+        before = self.gate.restarts
         piece = self.gate.feed(clean_text(text))
+        within = self.gate.restarts
         if final:
-            piece += self.gate.flush()
+            rest = self.gate.flush()
+            piece = rest if self.gate.restarts > within else piece + rest
+        if self.gate.restarts > before:
+            note_that_it_begins_in_thought(self.inner)
+            self._written.text, self._written.by_model, self._opening = "", 0, ""
         if not self._written.by_model:
-            piece = piece.lstrip()
-            piece = self.prefix + piece if piece else ""
+            piece = self._begun((self._opening + piece).lstrip())
         self._written.by_model += len(piece)
-        if final and self._written.by_model and not self._refused and self.gate.missing is None:
+        if final and self._written.by_model and not self._written.refused and self.gate.missing is None:
             piece += self.gate.below(self.suffix)
         self._written.text += piece
         return piece
 
+    def _begun(self, piece: str) -> str:
+        """`piece`, with which the answer begins, below its prefix; nothing until it says something."""
+        says = any(character.isalnum() for character in _LABELS.sub("", piece))
+        self._opening = "" if says else piece
+        return self.prefix + piece if says else ""
+
     def _note(self, reply: AIMessage) -> None:
         self._written.finish = finish_reason(reply) or self._written.finish
+        self._has_ended |= says_how_it_ended(reply, self.inner)
         self._written.refusal += clean_text(refusal_text(reply))
         usage = reply.usage_metadata
         if usage:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar
 
+from groundgraph.models.replies import TEMPLATE_TAGS, THOUGHT_ENDS, THOUGHT_TAGS
 from groundgraph.text.words import LANGUAGES, language_data
 
 # What every gate over a stream of text has in common: it holds back what is not decided, and leaves code alone.
@@ -172,8 +173,9 @@ LABEL_OR_CODE = re.compile(f"{CODE.pattern}|{LABEL.pattern}", re.DOTALL)
 _IMAGE_IN_CODE = re.compile(r"(?<!\w)!(?=\[)|!(?=\[[^\n]{0,300}\][(\[])")
 # Possessive: thirty digits behind a bracket can be cut into numbers in too many ways to try them all.
 _LABEL_PREFIX = re.compile(r"[ \t]*(?:[\[［【](?:\s*+\d{1,3}+\s*+[-‐‑‒–—−,;，、]?+){0,32}+\s*)?$")
-_THINK_OPEN = re.compile(r"<(think|thinking|reasoning)>", re.IGNORECASE)
-_THINK_TAGS = tuple(f"<{name}>" for name in ("think", "thinking", "reasoning"))
+# What is taken out, or takes out what stands before or behind it; the longest first.
+_TAGS = sorted({*THOUGHT_TAGS, *THOUGHT_ENDS, *TEMPLATE_TAGS}, key=len, reverse=True)
+_TAG = re.compile("|".join(map(re.escape, _TAGS)), re.IGNORECASE)
 # What would join to a label or to code when something behind it is taken out.
 _OPEN_END = re.compile(r"(?:[\[［【][\s\d,;，、‐‑‒–—−-]*|`)\Z")
 
@@ -192,8 +194,10 @@ def _written() -> re.Pattern[str]:
     names = "|".join(re.escape(name) for one in LANGUAGES for name in language_data(one, "label_words", "names"))
     pages = "|".join(re.escape(name) for one in LANGUAGES for name in language_data(one, "label_words", "pages"))
     place = rf"[,:;]?\s{{0,2}}(?:{pages})[.]?\s{{0,2}}\d{{1,5}}(?:[-–]\d{{1,5}})?|†[^\[\]［］【】\n]{{0,40}}"
+    ands = "|".join(re.escape(word) for one in LANGUAGES for word in language_data(one, "label_words", "ands"))
+    numbers = rf"{_NUMBERS}(?:\s{{1,2}}(?:&|{ands})\s{{1,2}}\d{{1,3}})?"
     return re.compile(
-        rf"[\[［【]\s{{0,2}}(?:\^|(?:{names})[\s:#№.]{{0,3}})?({_NUMBERS})\s{{0,2}}(?:{place})?\s{{0,2}}[\]］】]",
+        rf"[\[［【]\s{{0,2}}(?:[\^#№]|(?:{names})[\s:#№.]{{0,3}})?({numbers})[.]?\s{{0,2}}(?:{place})?\s{{0,2}}[\]］】]",
         re.IGNORECASE,
     )
 
@@ -220,7 +224,7 @@ def label_numbers(inside: str) -> list[int]:
     if inside.isdigit():
         return [int(inside)]
     numbers: list[int] = []
-    for part in re.split(r"[,;，、]", inside):
+    for part in re.split(r"[,;，、&]|(?<=\s)[^\W\d]+(?=\s)", inside):
         ends = [int(end) for end in re.split(r"[-‐‑‒–—−]", part)]
         numbers += range(ends[0], min(ends[-1], ends[0] + 98) + 1) if ends[-1] >= ends[0] else ends
     return list(dict.fromkeys(numbers))
@@ -269,15 +273,22 @@ class LabelGate(ProseGate):
         used: the numbers that were let through, in the order of first use; what is renumbered to n was `used[n - 1]`.
             A gate that is given the list of another goes on with its numbering.
         parentheses: whether `(1)` may be a label.
+        thoughts: whether thoughts and the marks of chat templates are taken out, as they are of what a model wrote.
+        restarts: how often all so far turned out to be a thought, by an end of one that nothing had begun: some servers
+            put its beginning into the prompt. What has passed before counts no more, nor do its labels.
     """
 
-    special: ClassVar[re.Pattern[str]] = re.compile(r"[<(`\\\[［【]")
+    special: ClassVar[re.Pattern[str]] = re.compile(r"[<(`\\\[［【◁]")
 
     allowed: Collection[int]
     renumber: bool = False
     removed: list[int] = field(default_factory=list)
     used: list[int] = field(default_factory=list)
     parentheses: bool = False
+    thoughts: bool = True
+    restarts: int = field(default=0, init=False)
+    # Whether a thought has begun before, so that a lonely end is text.
+    _has_thought: bool = field(default=False, init=False)
     # Whether the labels so far stood in parentheses.
     _round: bool = field(default=False, init=False)
     _thinking: str = field(default="", init=False)
@@ -295,6 +306,25 @@ class LabelGate(ProseGate):
             self._left = ""
         super()._leaves(piece)
 
+    def feed(self, text: str) -> str:
+        """What can be let through after `text` arrived, behind the last restart."""
+        passed = ""
+        for start in range(0, len(text), _PIECE):
+            before = self.restarts
+            piece = super().feed(text[start : start + _PIECE])
+            passed = piece if self.restarts > before else passed + piece
+        return passed
+
+    def _passed(self, *, final: bool) -> str:
+        pieces: list[str] = []
+        before = self.restarts
+        for piece in self._pass(final=final):
+            if self.restarts > before:
+                pieces, self._tail, before = [], "", self.restarts
+            pieces.append(piece)
+            self._leaves(piece)
+        return "".join(pieces)
+
     def _is_swallowing(self) -> bool:
         return self._after_thought or bool(self._thinking)
 
@@ -308,7 +338,7 @@ class LabelGate(ProseGate):
             self._held = "\n" * (self._line_ended and self._tail[-1:] not in ("", "\n")) + rest
             self._after_thought = self._line_ended = False
             return True
-        closing = f"</{self._thinking}>"
+        closing = self._thinking
         at = self._held.lower().find(closing)
         if at < 0:
             self._drop(len(self._held) if final else max(0, len(self._held) - len(closing)))
@@ -323,9 +353,15 @@ class LabelGate(ProseGate):
         self._line_ended |= "\n" in self._take(length)
 
     def _decide(self, special: str, *, final: bool) -> tuple[str, bool]:
-        if special[0] in _OPENERS:
-            return self._bracket(final=final)
-        return (self._parenthesis if special[0] == "(" else self._angle)(special, final=final)
+        if special[0] == "(":
+            return self._parenthesis(special, final=final)
+        if self.thoughts:
+            # What is a tag may be the beginning of a longer one.
+            if not final and any(len(one) > len(special) and one.startswith(special.lower()) for one in _TAGS):
+                return "", True
+            if tag := _TAG.match(special):
+                return self._tagged(tag.group())
+        return self._bracket(final=final) if special[0] in _OPENERS else (self._take_with_space(special, 1), False)
 
     def _parenthesis(self, special: str, *, final: bool) -> tuple[str, bool]:
         if not (self.parentheses and (self._round or not self.used)):
@@ -341,16 +377,28 @@ class LabelGate(ProseGate):
         self._held = self._held[found.end() :]
         return space + self._resolved(found.group(1)), False
 
-    def _angle(self, special: str, *, final: bool) -> tuple[str, bool]:
-        opening = _THINK_OPEN.match(special)
-        if opening:
-            self._thinking = opening.group(1).lower()
-            space = self._take_with_space(special, 0)
-            self._held = self._held[opening.end() :]
-            return space or self._apart(), False
-        if not final and any(tag.startswith(special.lower()) for tag in _THINK_TAGS):
-            return "", True
-        return self._take_with_space(special, 1), False
+    def _tagged(self, tag: str) -> tuple[str, bool]:
+        """What passes in place of the white space and the `tag` with which the held text begins."""
+        name, length = tag.lower(), len(tag)
+        special = self._held.lstrip(" \t")
+        if name in THOUGHT_ENDS and self._has_thought:
+            return self._take_with_space(special, length), False
+        space = self._take_with_space(special, 0)
+        self._held = self._held[length:]
+        if name in THOUGHT_ENDS:
+            self._restart()
+            return "", False
+        self._has_thought |= name in THOUGHT_TAGS
+        self._thinking = THOUGHT_TAGS.get(name, "")
+        return space or self._apart(), False
+
+    def _restart(self) -> None:
+        """Take all back that has passed."""
+        self.restarts += 1
+        self._has_thought = self._after_thought = True
+        self.used.clear()
+        self.removed.clear()
+        self._round, self._left = False, ""
 
     def _bracket(self, *, final: bool) -> tuple[str, bool]:
         space = len(self._held) - len(self._held.lstrip(" \t"))

@@ -68,7 +68,7 @@ async def write_answer(
     notes = [prompts.note("evidence_cut", language, count=cut)] if cut else []
     if written.missing is not None:
         draft = _abstained(task, written, templates, notes)
-    elif not written.text.strip() and not written.refusal:
+    elif not written.text.strip() and not written.refused:
         why = failure or failure_of(ModelError("it wrote nothing"), "model")
         notes.append(prompts.note("model_failed", language, reason=why))
         draft = _instead(task, templates, *notes)
@@ -125,7 +125,7 @@ async def _write(
         for gated in tries:
             gated.close()
     written = tries[-1].written if tries else Written()
-    if (written.refusal or written.missing is not None) and not written.text:
+    if (written.refused or written.missing is not None) and not written.text:
         failure = None
     call = _record("repair" if task.correction else "answer", model, written, prompt_tokens, len(tries), started)
     if failure:
@@ -151,7 +151,7 @@ def _record(
 def _draft(
     task: Assignment, written: Written, failure: Failure | None, templates: AnswerTemplates, notes: list[str]
 ) -> Draft:
-    finish = "error" if failure else "refusal" if written.refusal else written.finish
+    finish = "error" if failure else "refusal" if written.refused else written.finish
     language, note = task.turn["language"], templates.prompts.note
     outcome = outcome_of(written, finish, must_cite=_must_cite(task))
     if outcome == "insufficient" and finish == "stop":
@@ -163,7 +163,7 @@ def _draft(
     }
     return {
         **EMPTY_DRAFT,
-        "text": written.text if written.text.strip() else written.refusal,
+        "text": written.text if written.text.strip() else written.refusal or note("refused", language),
         "outcome": outcome,
         "finish": finish,
         "order": written.order,
@@ -180,7 +180,8 @@ def _must_cite(task: Assignment) -> bool:
 
 
 def outcome_of(written: Written, finish: str, *, must_cite: bool) -> Outcome:
-    """Whether what a model wrote is an answer: neither a refusal, nor a question in place of one.
+    """Whether what a model wrote is an answer: neither a refusal, nor a question in place of one, nor the beginning of
+    one that cites nothing yet.
 
     Where it was to cite and cites nothing, it is none when every sentence says what the evidence does not say, and for
     a question its last sentence tells, else all of them; what ends without a full stop is an item of a list that goes
@@ -188,7 +189,7 @@ def outcome_of(written: Written, finish: str, *, must_cite: bool) -> Outcome:
     """
     claims = claims_of(written.text[: written.by_model])
     cited = any(claim.labels for claim in claims)
-    if finish == "refusal":
+    if finish == "refusal" or (finish == "error" and must_cite):
         return "answered" if cited else "insufficient"
     uncited = must_cite and not cited
     if uncited and finish == "stop" and claims and _says_only_what_is_missing(claims):

@@ -39,14 +39,33 @@ _PASSING = (
 )
 
 
+# The status that an error stands for which a service tells within a stream, behind the status of a success.
+_STATUS_OF = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "timeout_error": 408,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "overloaded_error": 529,
+}
+
+
 def status_code(error: BaseException) -> int | None:
-    """The HTTP status that an SDK's exception carries, wherever it carries it."""
+    """The HTTP status that an SDK's exception carries, wherever it carries it; that of a failure of the service's own
+    where it tells an error of no known kind in the middle of its answer."""
     for holder in _holders(error):
         for name in ("status_code", "status", "code"):
             value = getattr(holder, name, None)
-            if isinstance(value, int) and not isinstance(value, bool):
+            if isinstance(value, int) and not isinstance(value, bool) and value >= 400:
                 return value
-    return None
+    body = getattr(error, "body", None)
+    told = body.get("error", body) if isinstance(body, dict) else None
+    if not isinstance(told, dict) or "message" not in told:
+        return None
+    kinds = [told.get(name) for name in ("type", "code")]
+    return next((_STATUS_OF[kind] for kind in kinds if isinstance(kind, str) and kind in _STATUS_OF), 500)
 
 
 def _holders(error: BaseException) -> list[Any]:
@@ -182,6 +201,8 @@ _NAMED: tuple[tuple[str, Kind], ...] = (
 )
 # What the SDK of a model raises over a reply that is none.
 _UNREADABLE = frozenset({"JSONDecodeError", "UnicodeDecodeError", "RecursionError"})
+# What LangChain says of a stream that holds no event, as a page of a web server does that is no model's.
+_NO_CHUNKS = "No generation chunks were returned"
 _NETWORK = frozenset(
     {errno.ECONNREFUSED, errno.ECONNRESET, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EPIPE}
 )
@@ -277,7 +298,7 @@ def _of_class(error: BaseException, part: Part) -> Kind:
     names = [base.__name__ for base in type(error).__mro__]
     if named := _named(names):
         return named
-    if part == "model" and not _UNREADABLE.isdisjoint(names):
+    if part == "model" and (not _UNREADABLE.isdisjoint(names) or _NO_CHUNKS in str(error)):
         return "unreadable"
     return "other" if isinstance(error, OSError) else "bug"
 

@@ -137,19 +137,64 @@ def is_refusal(reply: str, asked: str) -> bool:
 
 # Thinking taken out of a whole reply. What streams goes through the label gate, which knows of it too.
 
-_TAG = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
-_BLOCK = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>\s*|\Z)", re.IGNORECASE | re.DOTALL)
+# How models mark where a thought begins and ends: DeepSeek and most others, Mistral, Kimi, gpt-oss.
+THOUGHT_TAGS: Mapping[str, str] = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "<reasoning>": "</reasoning>",
+    "[think]": "[/think]",
+    "◁think▷": "◁/think▷",
+    "<|channel|>analysis<|message|>": "<|end|>",
+    "<|channel|>commentary<|message|>": "<|end|>",
+}
+# What a chat template puts around what is said, and a server without it leaves in the text.
+TEMPLATE_TAGS = (
+    "<|channel|>final<|message|>",
+    "<|start|>assistant",
+    "<|im_end|>",
+    "<|end|>",
+    "<|return|>",
+    "<|eot_id|>",
+    "</s>",
+)
+THOUGHT_ENDS = frozenset(THOUGHT_TAGS.values()) - set(TEMPLATE_TAGS)
+_OPENED = re.compile("|".join(map(re.escape, THOUGHT_TAGS)), re.IGNORECASE)
+_ENDED = re.compile("|".join(map(re.escape, sorted(THOUGHT_ENDS))), re.IGNORECASE)
+_BLOCK = re.compile(
+    "|".join(rf"{re.escape(start)}.*?(?:{re.escape(end)}\s*|\Z)" for start, end in THOUGHT_TAGS.items()),
+    re.IGNORECASE | re.DOTALL,
+)
+_TEMPLATE = re.compile("|".join(map(re.escape, TEMPLATE_TAGS)), re.IGNORECASE)
 
 
 def strip_thoughts(text: str) -> str:
-    """`text` without think blocks, without one that never ends, and without one of which only the end is there.
+    """`text` without think blocks, without one that never ends, and without one of which only the end is there; nor
+    what a chat template puts around it.
 
     Some servers put the opening tag into the prompt, so that the reply begins in the middle of a thought.
     """
-    first = _TAG.search(text)
-    if first is None:
+    if not ("<" in text or "[" in text or "◁" in text):
         return text
-    return _BLOCK.sub("", text[first.end() :] if first[1] else text)
+    opened, ended = _OPENED.search(text), _ENDED.search(text)
+    if ended and not (opened and opened.start() < ended.start()):
+        text = text[ended.end() :]
+    return _TEMPLATE.sub("", _BLOCK.sub("", text))
+
+
+# The models that are in use of which a thought ended that had not begun.
+_thinking_unasked: set[int] = set()
+
+
+def begins_in_thought(model: object) -> bool:
+    """Whether a reply of `model` has begun in the middle of a thought."""
+    return id(model) in _thinking_unasked
+
+
+def note_that_it_begins_in_thought(model: object) -> None:
+    """Remember it of `model` for as long as it lives."""
+    if not begins_in_thought(model):
+        weakref.finalize(model, _thinking_unasked.discard, id(model)).atexit = False
+        _thinking_unasked.add(id(model))
 
 
 FENCE = re.compile(r"```[\w-]*\n?(.*?)(?:```|\Z)", re.DOTALL)
@@ -219,16 +264,30 @@ _FINISH = {
     **dict.fromkeys(
         ("content_filter", "refusal", "SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION"), "refusal"
     ),
+    **dict.fromkeys(("tool_calls", "tool_use", "function_call"), "calls"),
 }
 
 
+# Whose streams always say how they ended.
+_SAY_HOW_THEY_END = frozenset({"openai", "anthropic"})
+
+
 def finish_reason(reply: AIMessage) -> str:
-    """`length`, `refusal` or an empty string for a reply that ended by itself."""
+    """`length`, `refusal`, `calls` where a tool was called, or an empty string for a reply that ended by itself."""
+    return _FINISH.get(_end_named(reply), "")
+
+
+def says_how_it_ended(reply: AIMessage, model: object) -> bool:
+    """Whether `reply`, or a piece of one, tells that it is at its end, or `model` is one that need not tell."""
+    return provider_of(model) not in _SAY_HOW_THEY_END or bool(_end_named(reply))
+
+
+def _end_named(reply: AIMessage) -> str:
     metadata = reply.response_metadata
     details = metadata.get("incomplete_details")
     named = [metadata.get(key) for key in ("finish_reason", "stop_reason", "done_reason")]
-    named.append(details.get("reason") if isinstance(details, dict) else None)
-    return _FINISH.get(str(next(filter(None, named), "")), "")
+    named += [details.get("reason") if isinstance(details, dict) else None, metadata.get("status")]
+    return str(next(filter(None, named), ""))
 
 
 def refusal_text(reply: AIMessage) -> str:
