@@ -37,3 +37,5 @@ def test_nothing_found_by_half_a_source_is_an_outage_and_not_ignorance():
     searched = {**EMPTY_RETRIEVAL, "source": "kb", "status": "ok", "refs": []}
     assert absence_outcome([searched]) == "insufficient"
     assert absence_outcome([{**searched, "degraded": [TOLD]}]) == "unavailable"
+    for part in ("categories", "heading_choice"):
+        assert absence_outcome([{**searched, "degraded": [{**TOLD, "part": part}]}]) == "insufficient"

@@ -651,6 +651,24 @@ async def test_a_model_that_declines_has_said_nothing_to_remember(log: Path) -> 
 
 
 @pytest.mark.covers("Q4")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I don't know.",
+        "The sources do not contain information about this.",
+        "I'm sorry, but I can't help with that.",
+        f"{ANSWER} Its weight is 4711 kg [1].",
+        f"{ANSWER} It was built by Peter Maier [1].",
+        f'The manual says "never open the valve by hand" [1]. {ANSWER}',
+    ],
+)
+async def test_what_is_no_answer_or_false_is_not_remembered_as_evidence(log: Path, said: str) -> None:
+    memory = ListStore()
+    await bot(log, memory=memory, reply=Reply(said))(QUERY)
+    assert memory.texts == []
+
+
+@pytest.mark.covers("Q4")
 async def test_an_error_of_the_turn_is_logged_as_failed_and_raised(log: Path) -> None:
     chosen = load_settings({"retrieval": {"scope_filters": {"s": {"tenant": "context.tenant"}}}})
     source = InMemorySource([FACT], name="s", schema=SourceSchema("s", {"tenant": {"type": "string"}}))

@@ -101,6 +101,25 @@ async def test_what_a_repair_leaves_is_annotated_and_not_repaired_again() -> Non
     result = await graph.ainvoke(asking())
     assert len(model.calls) == 2
     assert "number_unsupported" in kinds(result)
+    assert [note for note in result["notes"] if "could not correct" in note] == result["notes"]
+
+
+@pytest.mark.covers("S9", "fault 20")
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        ("NO_ANSWER: the number", "what is missing: the number"),
+        ("The evidence does not say it.", "found no answer"),
+        ("I'm sorry, but I can't help with that.", "found no answer"),
+        (Reply("", finish_reason="content_filter"), "declined"),
+    ],
+)
+async def test_an_answer_that_its_model_takes_back_is_none(reply, told) -> None:
+    graph, _ = build([WRONG, reply], policies={"numbers": "repair"})
+    result = await graph.ainvoke(asking())
+    assert result["outcome"] == "insufficient"
+    assert told in result["notes"][0]
+    assert "7 grant types" not in result["answer"]
 
 
 async def test_a_repair_that_fails_leaves_the_first_answer_with_a_note() -> None:

@@ -17,6 +17,7 @@ from groundgraph.core.errors import ModelBudgetSpent, ModelError
 from groundgraph.core.failure import Failure, failure_of
 from groundgraph.core.turn_values import EMPTY_DRAFT, Draft, ModelCall, Outcome
 from groundgraph.models.call_model import call_record, call_with_retries, tokens_left, tokens_of
+from groundgraph.models.replies import is_refusal
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
 
@@ -183,16 +184,16 @@ def outcome_of(written: Written, finish: str, *, must_cite: bool) -> Outcome:
     """Whether what a model wrote is an answer: neither a refusal, nor a question in place of one, nor the beginning of
     one that cites nothing yet.
 
-    Where it was to cite and cites nothing, it is none when every sentence says what the evidence does not say, and for
-    a question its last sentence tells, else all of them; what ends without a full stop is an item of a list that goes
-    with them.
+    Where it was to cite and cites nothing, it is none when every sentence says what the evidence does not say, or
+    declines. For a question its last sentence tells then, else all of them; what ends without a full stop is an item of
+    a list that goes with them.
     """
     claims = claims_of(written.text[: written.by_model])
     cited = any(claim.labels for claim in claims)
     if finish == "refusal" or (finish == "error" and must_cite):
         return "answered" if cited else "insufficient"
     uncited = must_cite and not cited
-    if uncited and finish == "stop" and claims and _says_only_what_is_missing(claims):
+    if uncited and finish == "stop" and claims and _says_no_answer(claims):
         return "insufficient"
     return "clarify" if _asks_back(claims, by_last=uncited) else "answered"
 
@@ -205,11 +206,12 @@ def _asks_back(claims: Sequence[Claim], *, by_last: bool) -> bool:
     return bool(texts) and all(text.endswith(_ASKS) for text in texts)
 
 
-def _says_only_what_is_missing(claims: Sequence[Claim]) -> bool:
+def _says_no_answer(claims: Sequence[Claim]) -> bool:
+    """Whether each of `claims` says what the evidence does not say, or declines."""
     # Loaded with the first answer that cites nothing.
     from groundgraph.answers.check_support import says_missing
 
-    return all(map(says_missing, claims))
+    return all(says_missing(claim) or is_refusal(claim.text, "") for claim in claims)
 
 
 def _abstained(task: Assignment, written: Written, templates: AnswerTemplates, notes: list[str]) -> Draft:

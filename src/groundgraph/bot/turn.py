@@ -297,13 +297,18 @@ def _status(turn: BotTurn, error: BaseException | None) -> tuple[str, str]:
     return "completed", ""
 
 
+# What is not so: as evidence it would bear out itself.
+_FALSE = frozenset({"number_unsupported", "name_unsupported", "quote_not_found", "not_entailed"})
+
+
 def _worth_remembering(turn: BotTurn, status: str) -> bool:
-    """Whether the response is one that may come back as evidence: a fixed text that nothing was found is none, nor is
-    what a model said instead of answering."""
+    """Whether the response is one that may come back as evidence: an answer that says nothing which the check found to
+    stand otherwise, or nowhere, in its evidence."""
     if status != "completed" or not turn.response.strip():
         return False
     record = turn.output["provenance"]
-    return record["finish"] in ("stop", "length") and (record["outcome"] == "answered" or record["written"] > 0)
+    is_false = not _FALSE.isdisjoint(flag["kind"] for flag in turn.output["support"]["flags"])
+    return record["finish"] in ("stop", "length") and record["outcome"] == "answered" and not is_false
 
 
 async def _whole(work: Any) -> None:

@@ -339,8 +339,8 @@ class Degradation(TypedDict):
     failure: NotRequired[Failure]
 
 
-# Parts without which a source searched more, and not less, than it was asked to.
-NOTHING_LACKING = frozenset({"categories"})
+# Parts without which a source searched no less than it was asked to: a rule chose in place of the model.
+NOTHING_LACKING = frozenset({"categories", "heading_choice"})
 
 _collected: ContextVar[list[Degradation] | None] = ContextVar("groundgraph_degraded", default=None)
 

@@ -191,8 +191,13 @@ def check_citations(
         update: CheckCitationsUpdate = {"check": check}
         if ask_judge and written and check["verdict"] != "refuse":
             opinion = await ask_judge(answer, cast("AnswerInput", state))
-            update["draft"] = _with_calls(draft, opinion, prompts, turn["language"])
+            draft = _with_calls(draft, opinion, prompts, turn["language"])
             check |= _judged(check, opinion, draft, settings)
+        if written and draft["repaired"] and _asks_for_repair(check["flags"], settings):
+            note = prompts.note("repair_failed", turn["language"])
+            draft = {**draft, "notes": list(dict.fromkeys([*draft["notes"], note]))}
+        if draft is not state["draft"]:
+            update["draft"] = draft
         check |= {
             "labels": _cited(draft, order),
             "order": order,
@@ -209,6 +214,10 @@ def check_citations(
 
     # What only a judge has to know is not read without one.
     return check_and_judge if ask_judge else check_citations
+
+
+def _asks_for_repair(flags: list[Flag], settings: Settings) -> bool:
+    return verdict_of(flags, settings.citation_check, repaired=False) == "repair"
 
 
 def _with_calls(draft: Draft, opinion: Opinion, prompts: Prompts, language: str) -> Draft:

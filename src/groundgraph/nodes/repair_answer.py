@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 def repair_answer(
     settings: Settings, templates: AnswerTemplates, evidence: EvidenceStore, model: BaseChatModel | None
 ) -> Node[AnswerInput, AnswerUpdate]:
-    """The node. When the model fails, the first answer stays with a note; either way there is no third attempt."""
+    """The node. When the model fails, the first answer stays with a note; when it finds no answer any more, or declines,
+    that is the outcome. Either way there is no third attempt."""
 
     async def again(state: AnswerInput, task: Assignment) -> Written:
         first = state["draft"]
         second = await write_answer(_again(task, first, state["check"], templates), model, settings, templates)
         repaired = bool(second["written"]) and second["finish"] in ("stop", "length")
+        if second["outcome"] == "insufficient":
+            return _given_up(first, second), {"repaired": False}
         draft = _merged(first, second) if repaired else _kept(first, second, task, templates)
         return draft, {"repaired": repaired}
 
@@ -53,6 +56,11 @@ def _merged(first: Draft, second: Draft) -> Draft:
     said = ("text", "finish", "order", "removed", "removed_links", "written", "body")
     again: Any = {name: value for name, value in second.items() if name in said}
     return {**first, **again, "calls": calls, "notes": notes, "repaired": True}
+
+
+def _given_up(first: Draft, second: Draft) -> Draft:
+    """The second draft in place of the first, which its model has taken back."""
+    return {**second, "calls": [*first["calls"], *second["calls"]], "repaired": True}
 
 
 def _kept(first: Draft, second: Draft, task: Assignment, templates: AnswerTemplates) -> Draft:
