@@ -118,3 +118,28 @@ def test_a_question_that_says_what_refusals_say_is_no_refusal():
     question = "Why does it say that I am unable to log in?"
     whole = "Why does the cash desk say that I am unable to log in?"
     assert read_rewrite(whole, question, ["The cash desk"]) == whole
+
+
+PUMPS = ["How often is pump 17 serviced?", "Every 90 days, as the label of pump 17 says."]
+
+
+@pytest.mark.parametrize(
+    ("question", "reply"),
+    [
+        ("And when was pump 18 retired?", "How often is pump 17 serviced?"),
+        ("And when was pump 18 retired?", "When was pump 17 retired?"),
+        ("And when was pump 18 retired?", "When was the pump retired?"),
+        ("And when was it retired?", "When was pump 99 retired?"),
+        ("And when was it retired?", "When was pump 17 not retired?"),
+        ("And what does E042 mean?", "What does the error of pump 17 mean?"),
+    ],
+)
+def test_a_wording_that_asks_about_something_else_is_none(question, reply):
+    with pytest.raises(ModelError, match="no wording"):
+        read_rewrite(reply, question, PUMPS)
+
+
+def test_a_wording_may_take_numbers_from_the_conversation_and_keep_what_is_denied():
+    assert read_rewrite("When was pump 17 retired?", "And when was it retired?", PUMPS) == "When was pump 17 retired?"
+    denied = "Which pumps are not serviced?"
+    assert read_rewrite(denied, "And which ones are not?", PUMPS) == denied

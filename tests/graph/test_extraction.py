@@ -385,3 +385,12 @@ async def test_the_message_finds_what_the_queries_of_a_model_miss(role):
     output = await ask(graph, "database outage")
     assert output["provenance"]["results"], "the queries alone find nothing"
     assert output["provenance"]["intent"]["text_queries"] == ["database outage", "turbines of the north"]
+
+
+@pytest.mark.covers("S8", "I1")
+async def test_a_query_about_another_number_makes_no_answer():
+    source = InMemorySource(["Pump 18 was retired in 2021."], name="plant")
+    model = ScriptedChatModel(rules=[Rule("", "pump 18 retirement date")])
+    graph = turn_graph(load_settings({"intent": {"mode": "extract"}}), sources=[source], query_model=model)
+    assert (await ask(graph, "When was pump 21 retired?"))["outcome"] == "insufficient"
+    assert (await ask(graph, "When was pump 18 retired?"))["outcome"] == "answered"

@@ -44,6 +44,35 @@ async def test_without_a_model_for_the_answer_what_the_other_words_find_is_quote
     output = await ask(graph(model(), synthesis={"style": "structured"}), ASKED)
     assert output["outcome"] == "answered"
     assert f"> {TEXTS[0]} [1]" in output["answer"]
+    assert any(OTHERWISE in note for note in output["notes"]), "a reader is told by which words it was found"
+
+
+@pytest.mark.covers("S8")
+@pytest.mark.parametrize(
+    ("question", "wording"),
+    [
+        ("When was pump 21 retired?", "When did pump 18 retire?"),
+        ("When was pump 21 retired?", "When did the pump retire?"),
+        ("When was the valve R7 replaced?", "When did they put in the valve R9?"),
+    ],
+)
+async def test_other_words_about_something_else_are_no_wording_of_the_question(question, wording):
+    source = InMemorySource(["Pump 18 did retire in 2021.", "They put in the valve R9 in May."], name="plant")
+    output = await ask(build(model(wording), base={**STATIC, **LOOK}, sources=[source]), question)
+    assert output["outcome"] == "insufficient"
+
+
+@pytest.mark.covers("S8")
+async def test_a_name_that_other_words_leave_out_is_told_as_a_doubt():
+    source = InMemorySource(["The canteen opens at noon."], name="house")
+    asking = build(
+        model("When does the canteen open?"),
+        base={**STATIC, **LOOK},
+        sources=[source],
+        synthesis={"style": "structured"},
+    )
+    output = await ask(asking, "Who is the king of Spain?")
+    assert "may not answer" in output["answer"]
 
 
 async def test_there_is_one_second_look_and_no_third():

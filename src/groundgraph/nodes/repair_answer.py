@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def repair_answer(
     settings: Settings, templates: AnswerTemplates, evidence: EvidenceStore, model: BaseChatModel | None
 ) -> Node[AnswerInput, AnswerUpdate]:
-    """The node. When the model fails, the first answer stays with a note; when it finds no answer any more, or declines,
+    """The node. When the model fails, the first answer stays with a note; when it finds none any more, or declines,
     that is the outcome. Either way there is no third attempt."""
 
     async def again(state: AnswerInput, task: Assignment) -> Written:

@@ -14,12 +14,13 @@ from groundgraph.answers.answer_prompt import as_said, recent_conversation
 from groundgraph.answers.generate_queries import listed_items
 from groundgraph.core.errors import ModelError
 from groundgraph.models.call_model import ChainModel, Passage
-from groundgraph.models.replies import is_refusal, reply_words
+from groundgraph.models.replies import is_refusal, negates, reply_words
 from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, model_stage, skipped
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings
+from groundgraph.text.wording import marks_in, names_another
 from groundgraph.text.words import stems, words
 
 # A question that leans on the conversation, rewritten by a model so that it stands on its own.
@@ -82,14 +83,15 @@ def read_rewrite(reply: str, question: str, history: Sequence[str]) -> str:
     """The rewritten question in a model's reply; lines around it are passed over.
 
     Raises:
-        ModelError: it refuses, or no line of it is made of what `question` and `history` say.
+        ModelError: it refuses, or no line of it is made of what `question` and `history` say and asks the same.
     """
     if is_refusal(reply, " ".join([question, *history])):
         raise ModelError("it refused")
     known = {stemmed for text in (question, *history) for stemmed in stems(text)}
     for line in listed_items(reply):
         wording = _label().sub("", line)
-        if len(wording) <= len(question) + MAX_ADDED_CHARS and _is_said(wording, known):
+        is_short = len(wording) <= len(question) + MAX_ADDED_CHARS
+        if is_short and _is_said(wording, known) and _asks_the_same(wording, question, history):
             return wording
     raise ModelError("its reply is no wording of the question")
 
@@ -97,6 +99,14 @@ def read_rewrite(reply: str, question: str, history: Sequence[str]) -> str:
 def _is_said(wording: str, known: set[str]) -> bool:
     told = stems(wording)
     return bool(told) and sum(one in known for one in told) >= MIN_SAID_SHARE * len(told)
+
+
+def _asks_the_same(wording: str, question: str, history: Sequence[str]) -> bool:
+    """Whether `wording` keeps the codes and numbers of `question`, has none that nobody said, and denies nothing that
+    nobody denied."""
+    said = "\n".join([question, *history])
+    keeps = marks_in(question) <= marks_in(wording) and not names_another(wording, question)
+    return keeps and not names_another(wording, said) and (not negates(wording) or negates(said))
 
 
 def _role_and_text(said: Said) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings
+from groundgraph.text.wording import marks_in
 from groundgraph.text.words import words
 
 STEP = "second_look"
@@ -50,7 +51,7 @@ def second_look(
 
 
 async def reword(model: ChainModel, question: str, searched: list[str]) -> str:
-    """`question` in words that are none of what was `searched` for.
+    """`question` in words that are none of what was `searched` for, with its codes and numbers.
 
     Raises:
         ModelError: the model failed, refused, may not be called any more, or has no other words.
@@ -63,7 +64,7 @@ async def reword(model: ChainModel, question: str, searched: list[str]) -> str:
         raise ModelError("it refused")
     known = {tuple(words(query)) for query in (question, *searched)}
     for line in map(str, listed if listed is not None else listed_items(text_of(reply))):
-        if (said := tuple(words(line))) and said not in known:
+        if (said := tuple(words(line))) and said not in known and marks_in(question) <= marks_in(line):
             return line[:MAX_QUERY_CHARS]
     raise ModelError("it has no other words")
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from groundgraph.answers.check_support import names_in
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter, reworded
@@ -17,8 +16,10 @@ from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult, changed
 from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
+from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
 from groundgraph.text.follow_up import own_words, parting_words, question_weight, subjectless_stems
+from groundgraph.text.wording import codes_in, marks_in, names_another
 from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, script_of, stems, words
 
 # Whether a question can be answered, from the evidence alone and without a model.
@@ -52,10 +53,7 @@ SAME_BEGINNING = 5
 INFLECTED = 0.06
 
 
-# What is named with underscores, such as a function.
-_JOINED = re.compile(r"\b[^\W_]\w*_\w+")
 FEW_NUMBERS = 4
-_LETTER_AND_DIGIT = re.compile(r"[^\W\d_][-_/－﹣−]?\d")
 
 
 class Agreement(NamedTuple):
@@ -117,18 +115,16 @@ def agreement(question: str, evidence: Sequence[SourceResult], language: str = "
 def _lacks_code(question: str, evidence: Sequence[SourceResult]) -> bool:
     """Whether no piece holds one of the codes of `question`: what is said of R7 is no answer about R9, nor of pump 17
     about pump 99."""
-    numbers, may_hold = numbered(question), _JOINED.search(question) or _LETTER_AND_DIGIT.search(question)
-    texts = [" ".join(_texts(result)) for result in evidence] if numbers or may_hold else []
-    return _lacks_number(numbers, texts) or (may_hold is not None and not _hold_codes(question, texts))
+    numbers, codes = numbered(question), codes_in(question)
+    texts = [" ".join(_texts(result)) for result in evidence] if numbers or codes else []
+    return _lacks_number(numbers, texts) or (bool(codes) and not _hold_codes(codes, texts))
 
 
-def _hold_codes(question: str, texts: Sequence[str]) -> bool:
-    """Whether each code of `question` stands in one of `texts`."""
-    # Loaded with the first question that may have one: to look for it among dates and numbers takes long.
-    from groundgraph.text.quantities import holds_code, quantities, squeezed
+def _hold_codes(codes: Sequence[str], texts: Sequence[str]) -> bool:
+    """Whether each of `codes` stands in one of `texts`."""
+    from groundgraph.text.quantities import holds_code, squeezed
 
-    codes = [code for code in quantities(question).codes if code[0].isalpha()] + _JOINED.findall(question)
-    written = [squeezed(text) for text in texts] if codes else []
+    written = [squeezed(text) for text in texts]
     return all(any(holds_code(text, code) for text in written) for code in codes)
 
 
@@ -232,7 +228,7 @@ NEEDS = "needs_computation"
 
 def judge_evidence(parts: WorkParts) -> Work:
     """The work: all evidence stays, or none."""
-    return Judge(parts.settings, has_model=parts.chat_model is not None)
+    return Judge(parts.settings, parts.prompts, has_model=parts.chat_model is not None)
 
 
 @dataclass(frozen=True)
@@ -241,10 +237,12 @@ class Judge:
 
     Attributes:
         settings: what the graph was built with.
+        prompts: the notes.
         has_model: whether a model could answer from general knowledge.
     """
 
     settings: Settings
+    prompts: Prompts
     has_model: bool
 
     async def __call__(self, view: View) -> Change:
@@ -267,14 +265,23 @@ class Judge:
             ranking |= {"needs": held.needs, "style": "structured" if found else None}
         if not found:
             ranking["clusters"] = []
-        elif not good or (held.decides and self._doubts(held, view.state["turn"]["language"])):
-            ranking |= {"doubt": missing_words(held.asked, held.results), "insufficient": not good}
+        elif not good:
+            ranking |= {"doubt": missing_words(held.asked, held.results), "insufficient": True}
+        elif held.decides:
+            ranking |= self._doubts(held, view)
         return ranking
 
-    def _doubts(self, held: _Judgement, language: str) -> bool:
-        """Whether the evidence may not answer what is asked: it hardly does, or lacks a name of it."""
-        threshold = self.settings.retrieval.doubt_threshold
-        return held.chance < threshold or (threshold > 0 and lacks_name(held.asked, held.results, language))
+    def _doubts(self, held: _Judgement, view: View) -> Any:
+        """What changes where the evidence may not answer what is asked: it hardly does, or lacks a name of it. Told is
+        too by which wording of a model it was found that shares too little with the question itself."""
+        threshold, language = self.settings.retrieval.doubt_threshold, view.state["turn"]["language"]
+        told: dict[str, Any] = {}
+        if not self._good_enough(held.own_chance):
+            note = self.prompts.note("other_words", language, wording=held.asked)
+            told["issues"] = [*view.ranking["issues"], note]
+        if held.chance < threshold or (threshold > 0 and lacks_name(held.message, held.results, language)):
+            told["doubt"] = missing_words(held.asked, held.results)
+        return told
 
     def _good_enough(self, chance: float) -> bool:
         least = self.settings.retrieval.answerable_threshold
@@ -315,8 +322,10 @@ class _Judgement:
     Attributes:
         refs: of the evidence.
         results: the evidence itself.
+        message: the question, as the user put it or as it stands by itself.
         asked: the form of the question that it answers best.
         chance: how likely it does.
+        own_chance: how likely it answers the message.
         decides: whether the chance decides if it stays.
         needs: what else was found: what says only that a number would have to be computed, and no source did.
         stated: how likely evidence of a source that says no such thing answers the question.
@@ -324,8 +333,10 @@ class _Judgement:
 
     refs: list[Ref]
     results: list[SourceResult]
+    message: str
     asked: str
     chance: float
+    own_chance: float
     decides: bool
     needs: list[Needs]
     stated: float
@@ -342,14 +353,35 @@ def _judgement(view: View, found: Sequence[SourceResult]) -> _Judgement:
     fitting = {question: _with_fits(evidence, view, question) for question in _judged_questions(view.state)}
     language = view.state["turn"]["language"]
     leans = _leans(view.state)
-    chances = {question: _chance(question, results, language, leans) for question, results in fitting.items()}
+    message = view.state["intent"]["rewritten"] or view.state["turn"]["question"]
+    chances = {
+        question: 0.0 if _strays(question, message, fits) else _chance(question, fits, language, leans)
+        for question, fits in fitting.items()
+    }
     asked = max(chances, key=lambda question: chances[question])
     results = fitting[asked]
     # Rows are no answer where their own source says that something would have to be computed over them.
     computing = {result.source_name for result in asking}
     others = [result for result in results if result.source_name not in computing] if computing else results
     stated = _chance(asked, others, language, leans) if computing else chances[asked]
-    return _Judgement(refs, results, asked, chances[asked], _decides(view, results), list(map(_needs, asking)), stated)
+    own = [chance for question, chance in chances.items() if question in message]
+    intent = view.state["intent"]
+    # What a filter holds of the message need not stand in the text.
+    by_model = not intent["filters"] and (intent["mode"] == "extract" or asked in reworded(intent))
+    own_chance = max(own) if own and by_model else chances[asked]
+    decides, needs = _decides(view, results), list(map(_needs, asking))
+    return _Judgement(refs, results, message, asked, chances[asked], own_chance, decides, needs, stated)
+
+
+def _strays(wording: str, message: str, results: Sequence[SourceResult]) -> bool:
+    """Whether `wording`, a model's, names another thing than `message`, or none of what `message` names by number or
+    code and `results` lack."""
+    if wording in message:
+        return False
+    marks = marks_in(message)
+    return names_another(wording, message) or (
+        bool(marks) and marks.isdisjoint(marks_in(wording)) and _lacks_code(message, results)
+    )
 
 
 def _chance(question: str, results: Sequence[SourceResult], language: str, leans: bool) -> float:
