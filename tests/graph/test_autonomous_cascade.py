@@ -82,6 +82,14 @@ async def test_the_category_filter_narrows_the_cascade(knowledge):
     assert {row["metadata"]["category"] for row in result["provenance"]["results"]} == {"features"}
 
 
+@pytest.mark.covers("C3", "S8")
+async def test_what_a_wrong_guess_of_a_router_did_not_search_is_told(knowledge):
+    asked = {"messages": [("user", "What do the opening times of the hotline cost?")]}
+    output = await build(knowledge, scripted(route="features")).ainvoke(asked)
+    assert output["outcome"] == "insufficient"
+    assert any("Only these categories were searched" in note and "features" in note for note in output["notes"])
+
+
 @pytest.mark.covers("T6")
 async def test_a_russian_greeting_is_answered_with_the_facts_of_the_state(knowledge):
     result = await build(knowledge, scripted()).ainvoke(asking("Здравствуйте!"))

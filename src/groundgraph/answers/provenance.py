@@ -286,6 +286,8 @@ def reader_notes(note: Callable[..., str], state: Mapping[str, Any]) -> list[str
     language = state["turn"]["language"]
     notes = [*state["turn"]["issues"]]
     notes += state["intent"]["issues"]
+    if state["intent"]["categories"] and state["draft"]["outcome"] == "insufficient":
+        notes.append(note("only_categories", language, categories=", ".join(state["intent"]["categories"])))
     for name, report in source_reports(state["retrievals"]).items():
         notes += _source_notes(note, language, name, report)
     notes += state["ranking"]["issues"]
