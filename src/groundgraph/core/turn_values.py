@@ -31,7 +31,7 @@ class Turn(TypedDict):
     Where retrieval has several paths, `path` is the one of this turn, else None. `state` is that of the dialogue, None
     when none is named; `small_talk` the reply to a message that is nothing but small talk, when the facts of that state
     come first. `chosen` is None unless the message chooses what the turn before asked back for: then `question` is the
-    one that was asked back about.
+    one that was asked back about. `edited` is the turn that the same message began before its text was edited, if any.
     """
 
     id: str
@@ -46,6 +46,14 @@ class Turn(TypedDict):
     state: StateValue | None
     small_talk: Draft | None
     chosen: Chosen | None
+    edited: EditedTurn | None
+
+
+class EditedTurn(TypedDict):
+    """A turn whose message was edited before its end: its id, and what the message asked."""
+
+    turn_id: str
+    question: str
 
 
 class Choice(TypedDict):
