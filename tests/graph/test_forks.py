@@ -12,12 +12,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 from parents import in_a_row
-from turns import QUESTION, QUOTING, ask, asking, docs, thread
+from turns import QUESTION, QUOTING, ask, asking, docs, notes, thread
 
 from groundgraph import load_provenance, load_settings, open_graph, prune_checkpoints, resume_turn
 from groundgraph.answers.provenance import provenance_namespace
 from groundgraph.graph.turn_runner import TurnRunner
 
+HYBRID = {"style": "hybrid"}
 EDITED = {"text_queries": ["pump 17"]}
 
 
@@ -213,6 +214,40 @@ async def test_a_question_that_was_edited_below_a_parent_is_the_one_that_is_answ
     below = state.tasks[0].state
     await parent.aupdate_state(below.config, {"messages": [HumanMessage(OTHER, id=below.values["messages"][0].id)]})
     assert "every 90 days" in (await parent.ainvoke(None, thread()))["messages"][-1].text
+
+
+@pytest.mark.covers("V1", "fault 57")
+@pytest.mark.parametrize("step", ["check_citations", "record_turn"])
+@pytest.mark.parametrize(("text", "shown", "flags"), [
+    ("Four [9].", "Four.", ["unresolved_label", "no_citation"]),
+    ("Four [types](javascript:a) <script> [1].", r"Four [types]\(javascript[:]a) &lt;script> [1].", ["link_removed"]),
+    ("It has nine grant types [1].", "It has nine grant types [1].", ["number_unsupported"]),
+])  # fmt: skip
+async def test_an_answer_that_was_edited_in_a_state_passes_the_gate_and_the_check(
+    step: str, text: str, shown: str, flags: list[str]
+) -> None:
+    graph = turns.build("OAuth has four grant types [1].", sources=[docs()], memory=True)
+    await ask(graph, on="t")
+    point = await before(graph, step)
+    place = await graph.aupdate_state(point.config, {"draft": {**point.values["draft"], "text": text}})
+    result = await graph.ainvoke(None, place)
+    assert result["answer"] == result["messages"][-1].text == shown
+    assert [flag["kind"] for flag in result["support"]["flags"]] == flags
+    assert result["provenance"]["edited"]["draft"]["text"]["is"] == text
+
+
+@pytest.mark.covers("V1")
+async def test_the_listing_below_an_edited_answer_keeps_what_its_labels_refer_to() -> None:
+    graph = turns.build("OAuth has four grant types [1].", sources=[docs(), notes()], memory=True, synthesis=HYBRID)
+    whole = (await ask(graph, on="t"))["answer"]
+    point = await before(graph, "record_turn")
+    draft = {**point.values["draft"], "text": whole.replace("has four grant types [1]", "has grant types [2, 1]")}
+    result = await graph.ainvoke(None, await graph.aupdate_state(point.config, {"draft": draft}))
+    assert result["answer"].startswith("OAuth has grant types [1, 2].")
+    # What the new words use first is the second of the listing.
+    assert "[1] OAuth > Grants" in whole
+    assert "[2] OAuth > Grants" in result["answer"]
+    assert result["support"]["flags"] == []
 
 
 class Broken(InMemorySaver):

@@ -241,7 +241,8 @@ class Draft(TypedDict):
     of evidence (None: all of them), `calls` the calls that it took. `repaired` says whether it is the second attempt,
     `review` what a person decided about it. `quotes` are the sentences that the built-in template of the structured
     style quotes, best first: what is not among them is not cited. They are None where something else
-    wrote the text. `elapsed_ms` is None where no step of its own wrote it.
+    wrote the text. `edited` says that it was changed in a state, and has passed no gate since. `elapsed_ms` is None
+    where no step of its own wrote it.
     """
 
     text: str
@@ -259,6 +260,7 @@ class Draft(TypedDict):
     review: Review | None
     calls: list[ModelCall]
     quotes: list[FoundQuote] | None
+    edited: bool
     elapsed_ms: float | None
 
 

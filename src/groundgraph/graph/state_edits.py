@@ -44,7 +44,7 @@ async def led_on(
     if asked is not None:
         return StateUpdate(asked, START)
     if _rewords(values.get("draft"), before):
-        return StateUpdate({**values, "draft": {**values["draft"], "edited": True}}, "answer_structured")
+        return StateUpdate({**values, "draft": _edited(values["draft"], before)}, "answer_structured")
     return edit
 
 
@@ -83,3 +83,10 @@ def _rewords(draft: Any, before: StateSnapshot) -> bool:
     if not isinstance(draft, dict) or (before.next and _BEHIND_ANSWER.isdisjoint(before.next)):
         return False
     return bool(draft.get("text")) and draft["text"] != (before.values.get("draft") or {}).get("text")
+
+
+def _edited(draft: Mapping[str, Any], before: StateSnapshot) -> dict[str, Any]:
+    """The draft for the check, all of its words but a listing of evidence that was left as it was below them."""
+    was = before.values.get("draft") or {"text": "", "written": 0}
+    listing = was["text"][was["written"] :] if was["written"] else ""
+    return {**draft, "edited": True, "written": len(draft["text"].removesuffix(listing))}

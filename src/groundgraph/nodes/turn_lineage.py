@@ -43,6 +43,7 @@ _BRANCHES = ("update", "fork")
 _WAIT, _TRIES = 0.025, 40
 # What tells nothing to a reader of an edit: texts have a place of their own, and the rest is LangGraph's.
 _BY_NAME_ONLY = ("bodies",)
+_MARK = "edited"
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,7 @@ def _changed(channel: str, before: Mapping[str, Any], after: Mapping[str, Any]) 
     return {
         str(name): {"was": jsonable(was.get(name)), "is": jsonable(now.get(name))}
         for name in {**was, **now}
-        if was.get(name) != now.get(name)
+        if name != _MARK and was.get(name) != now.get(name)
     }
 
 
