@@ -288,7 +288,7 @@ _END_MARK = b"%%EOF"
 _END = 2048
 _NO_TEXT = "it has no text layer: no page holds 20 letters; if it was scanned, it needs text recognition (OCR) first"
 # Titles that programs leave behind.
-_NO_TITLE = re.compile(r"(?:untitled.*|microsoft \w+ - .*|.*\.[a-z]\w{1,4}|\W*)", re.IGNORECASE)
+_NO_TITLE = re.compile(r"(?:untitled.*|\(?anonymous\)?|microsoft \w+ - .*|.*\.[a-z]\w{1,4}|\W*)", re.IGNORECASE)
 # The number of a heading, which outline and page write differently if they have it at all.
 _NUMBER = re.compile(r"^(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*[.)]?\s+")
 _OWN_NUMBER = r"^[ \t]*(?:(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*[.)]?\s+)?"

@@ -53,7 +53,13 @@ def test_each_page_is_a_part_with_its_number_and_chunks_count_offsets_from_the_p
 
 @pytest.mark.parametrize(
     ("given", "title"),
-    [("Manual of pumps", "Manual of pumps"), ("untitled", "a"), ("10811.exe", "a"), ("Microsoft Word - x", "a")],
+    [
+        ("Manual of pumps", "Manual of pumps"),
+        ("untitled", "a"),
+        ("(anonymous)", "a"),
+        ("10811.exe", "a"),
+        ("Microsoft Word - x", "a"),
+    ],
 )
 def test_the_title_is_that_of_the_document_unless_a_program_left_it_behind(tmp_path, given, title):
     assert loaded(pdf(tmp_path / "a.pdf", [PUMPS], title=given)).title == title
