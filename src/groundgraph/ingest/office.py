@@ -103,7 +103,8 @@ _IGNORED = re.compile(r"An unrecognised element was ignored: (.*)")
 
 
 def load_docx(data: bytes, name: str) -> Document:
-    """The document in `data`: headings, paragraphs, lists, notes and tables, links as their text, no pictures.
+    """The document in `data`: headings, paragraphs, lists, notes and tables, links as their text, no pictures and no
+    hidden text.
 
     Raises:
         IngestError: it is no Word document, damaged, encrypted, too large, without text, or mammoth is not installed.
@@ -114,6 +115,7 @@ def load_docx(data: bytes, name: str) -> Document:
         if "[Content_Types].xml" not in archive.namelist():
             raise IngestError("it is a zip archive, but no Word document")
         try:
+            data, hidden = _without_hidden(archive, data)
             result = mammoth.convert_to_html(io.BytesIO(data), style_map=_STYLES, convert_image=_without_picture)
             text = html_markdown(lxml_html.fromstring(f"<div>{result.value}</div>"))
         except Exception as error:  # whatever a parser makes of a damaged document
@@ -121,7 +123,36 @@ def load_docx(data: bytes, name: str) -> Document:
     if not re.search(r"\w", text):
         raise IngestError("it holds no text")
     title = first_heading(text, 0, MARKDOWN) or Path(name).stem
-    return Document(name, text, MARKDOWN, {"title": title}, 0, tuple(_warnings(result.messages)))
+    return Document(name, text, MARKDOWN, {"title": title}, 0, (*_warnings(result.messages), *hidden))
+
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_TEXTS = re.compile(r"word/(?:document|footnotes|endnotes)\.xml")
+
+
+def _without_hidden(archive: zipfile.ZipFile, data: bytes) -> tuple[bytes, list[str]]:
+    """The document in `data` without its hidden text, and what is said about that."""
+    texts = {name: archive.read(name) for name in archive.namelist() if _TEXTS.fullmatch(name)}
+    shown = {name: _shown(text) for name, text in texts.items() if b":vanish" in text}
+    if shown.items() <= texts.items():
+        return data, []
+    with zipfile.ZipFile(buffer := io.BytesIO(), "w") as kept:
+        for entry in archive.infolist():
+            kept.writestr(entry.filename, shown.get(entry.filename) or archive.read(entry))
+    return buffer.getvalue(), ["hidden text was left out"]
+
+
+def _shown(text: bytes) -> bytes:
+    etree = optional_package("lxml.etree", "a Word document")
+    root = etree.fromstring(text, etree.XMLParser(resolve_entities=False, no_network=True))
+    hidden = [mark.getparent().getparent() for mark in root.findall(f".//{_W}r/{_W}rPr/{_W}vanish") if _is_on(mark)]
+    for run in hidden:
+        run.getparent().remove(run)
+    return etree.tostring(root) if hidden else text
+
+
+def _is_on(mark: Any) -> bool:
+    return mark.get(f"{_W}val", "true") not in ("0", "false", "off")
 
 
 def _without_picture(_image: Any) -> list[Any]:
