@@ -25,8 +25,16 @@ MAX_CODE = 1200
 FENCE = re.compile(r"\A *(```|~~~)")
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("code", FENCE),
-    # The line above a note of MkDocs says no more than one.
-    ("heading", re.compile(r"\A(?: {0,3}#{1,6}\s| *(?:!!!|\?\?\?) )")),
+    # The line above a note of MkDocs says no more than one, nor does that of a directive of reStructuredText, and how
+    # what stands in it is set.
+    (
+        "heading",
+        re.compile(
+            r"\A(?: {0,3}#{1,6}\s| *(?:!!!|\?\?\?) "
+            r"| *\.\. (?:(?:list-|csv-)?table::|(?!code|parsed|math|prompt|doctest)[a-z][a-z-]{0,30}::[ \t]*\Z)"
+            r"| +:(?:header-rows|stub-columns|widths?|align|class|name|delim|quote|alt|target|linenos|height|scale): )"
+        ),
+    ),
     ("item", re.compile(r"\A\s*(?:[-*+•o]|\d{1,3}[.)])\s+\S")),
     ("table", re.compile(r"\A\s*\|")),
     # HTML that sets out a block, and the borders of reStructuredText's tables: to the next blank line.
