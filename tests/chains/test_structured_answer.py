@@ -98,6 +98,7 @@ def test_a_directive_is_shown_without_its_mark_and_how_it_is_set(directive, show
     evidence = [SourceResult(f"Requests are sent at once.\n\n{directive}\n", "a", "docs", "memory")]
     text = compiled().structured(variables(evidence, "How many volts has pump 17?"), "en")
     assert text.endswith(f"{shown}\n> — a")
+    assert ":header-rows:" not in text
 
 
 @pytest.mark.covers("A14")
