@@ -91,6 +91,11 @@ def test_a_note_of_a_manual_is_shown_with_its_code_and_without_its_mark():
             "     - 50",
             "> * - Pump\n>   - Volts\n> * - pump 17\n>   - 50 [1]",
         ),
+        (
+            '.. csv-table:: Pumps\n   :header: "Pump", "Volts"\n\n   "pump 17", 50\n   "pump 18", 60',
+            '> ```\n> .. csv-table:: Pumps\n>    :header: "Pump", "Volts"\n> \n>    "pump 17", 50\n>    "pump 18", 60\n'
+            "> ```\n>\n> [1]",
+        ),
         (".. code::\n\n   pump --volts 50", "> .. code::\n> \n> ```\n> pump --volts 50\n> ```\n>\n> [1]"),
     ],
 )
