@@ -130,16 +130,17 @@ _GENITIVE = re.compile(r"(?<=[sxzß])['’] [^\W\dA-Z]")
 def _in_single_marks(text: str) -> Iterator[tuple[int, int]]:
     """As `_closed`, for single marks that nothing but a quotation explains; none goes on in another line."""
     closing, start, doubtful = "", 0, 0
-    for found in [*_SINGLE.finditer(text), None]:
-        mark, at = (found.group(), found.start()) if found else ("\n", len(text))
-        closes = mark == closing and not (found and found["opens"] and mark == "'")
-        if closes and _GENITIVE.match(text, at):
-            doubtful = doubtful or at
-        elif closes:
+    # The end of the text is that of a line.
+    for found in _SINGLE.finditer(text + "\n"):
+        mark, opens, at = found.group(), found["opens"], found.start()
+        if mark == closing and not opens:
+            if _GENITIVE.match(text, at):
+                doubtful = doubtful or at
+                continue
             yield start, at
-            closing = ""
-        elif mark == "\n" or (found and found["opens"]):
-            if closing and doubtful and (mark != "\n" or not text[start].islower()):
+            closing, doubtful = "", 0
+        elif opens or mark == "\n":
+            if doubtful and (opens or not text[start].islower()):
                 yield start, doubtful
             closing, start, doubtful = _CLOSES.get(mark, ""), at + 1, 0
 

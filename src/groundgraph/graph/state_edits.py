@@ -54,18 +54,20 @@ def _asked_anew(values: Mapping[str, Any], before: StateSnapshot, limits: LimitS
     asked, messages, question = _asked_id(before), values.get("messages"), values.get("question")
     if isinstance(messages, Overwrite) or (messages is None and question is None):
         return None
-    if isinstance(question, str) and question not in held:
+    if said := isinstance(question, str) and question not in held:
         question = HumanMessage(question, id=asked)
     given = {name: values[name] for name in INPUT if name in values}
     taken: dict[str, Any] = take_in({**given, "messages": messages, "question": question}, limits)
     # What was said in earlier turns may be edited; a turn that has ended is asked again by a question alone.
-    new = taken["messages"] if before.next else taken["messages"][-1:] if isinstance(question, HumanMessage) else []
-    for message in new:
-        if isinstance(message, HumanMessage):
-            was = held.get(message.id)
-            if was is None or (message.id == asked and message.text != was.text):
-                return taken
-    return None
+    new = taken["messages"] if before.next else taken["messages"][-1:] * said
+    return taken if any(_asks(message, held.get(message.id), asked) for message in new) else None
+
+
+def _asks(message: BaseMessage, was: BaseMessage | None, asked: str | None) -> bool:
+    """Whether `message`, which was `was`, is a new question, or the one `asked` with another text."""
+    if not isinstance(message, HumanMessage):
+        return False
+    return was is None or (message.id == asked and message.text != was.text)
 
 
 def _asked_id(before: StateSnapshot) -> str | None:

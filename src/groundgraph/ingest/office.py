@@ -235,21 +235,27 @@ def _add_sheets(records: Records, workbook: Any, archive: zipfile.ZipFile) -> li
 
 
 def _add_sheet(records: Records, sheet: str, rows: Iterator[_Row]) -> None:
-    lead: list[_Row] = []
-    for row in rows:
-        lead.append(row)
-        if _filled(row) > 1 or len(lead) > _MAX_TITLES:
-            break
-    # A title stands alone in its row, above a row of names.
-    head = len(lead) - 1 if lead and _names_fields(lead[-1]) else 0
-    title = " ".join(text for _, cells in lead[:head] for text, _ in cells if text)
-    names = field_names(value for _, value in lead[head][1]) if lead else []
-    for number, cells in chain(lead[head + 1 :], rows):
+    title, head, below = _headed(rows)
+    names = field_names(value for _, value in head)
+    for number, cells in below:
         names += field_names([*names, *[None] * (len(cells) - len(names))])[len(names) :]
         fields = [(field, *cell) for field, cell in zip(names, cells, strict=False)]
         if "sheet" not in names:
             fields.append(("sheet", f"{sheet}: {title}" if title else sheet, sheet))
         records.add(fields, {FILE_ROW: number, FILE_SHEET: sheet})
+
+
+def _headed(rows: Iterator[_Row]) -> tuple[str, list[_Cell], Iterator[_Row]]:
+    """The title of a table, the row that names its fields, and the rows below it. A title stands alone in its row,
+    above a row of names."""
+    lead: list[_Row] = [(0, [])]
+    for row in rows:
+        lead.append(row)
+        if _filled(row) > 1 or len(lead) > _MAX_TITLES + 1:
+            break
+    head = len(lead) - 1 if _names_fields(lead[-1]) else min(1, len(lead) - 1)
+    title = " ".join(text for _, cells in lead[:head] for text, _ in cells if text)
+    return title, lead[head][1], chain(lead[head + 1 :], rows)
 
 
 def _filled(row: _Row) -> int:
@@ -281,13 +287,20 @@ def _rows(
             raise IngestError(f"its sheets span more than {MAX_CELLS:_} cells; split it")
         cells = [_cell(one, percent) for one in row]
         given = any(text for text, _ in cells)
-        below = {at: kept for at, kept in below.items() if kept[0] >= number}
-        for at, (_, cell) in below.items():
-            cells += [("", None)] * (at + 1 - len(cells))
-            cells[at] = cells[at] if cells[at][0] else cell
+        _fill(cells, number, below)
         below |= {at: (last, cells[at]) for at, last in merged.get(number, ()) if at < len(cells)}
         if given:
             yield number, cells
+
+
+def _fill(cells: list[_Cell], number: int, below: dict[int, tuple[int, _Cell]]) -> None:
+    """Puts what reaches down into the row `number` into its empty cells; what ends above it is no longer `below`."""
+    for at, (last, cell) in [*below.items()]:
+        if last < number:
+            del below[at]
+            continue
+        cells += [("", None)] * (at + 1 - len(cells))
+        cells[at] = cells[at] if cells[at][0] else cell
 
 
 def _cell(cell: Any, percent: frozenset[int]) -> _Cell:
