@@ -46,6 +46,11 @@ def check(text: str, question: str = "Which pump is it?"):
         "«A rare example is the «grandparent scam»» [1].",
         "„A rare example is the “grandparent scam”“ [1].",
         "Use it, as in “use the `--slow` flag of the tool” [1].",
+        "The sheet says 'Pump 17 is serviced each 90 days' [1].",
+        "'Pump 17's seal is red' stands there [1].",
+        "It says ‘it is always painted’, and no more [1].",
+        "‚Pump 17 is serviced by nobody‘ [1].",
+        "It says ``Pump 17 is never serviced'' [1].",
         # The word of the evidence is "unsafe".
         "“safe to open,” the sheet says [1].",
         # What is joined stands in two pieces of evidence, or the other way round in one.
@@ -55,6 +60,23 @@ def check(text: str, question: str = "Which pump is it?"):
 )
 def test_a_quotation_with_words_that_the_evidence_does_not_hold_is_flagged(text):
     assert [flag["kind"] for flag in check(text)[0]] == ["quote_not_found"]
+
+
+@pytest.mark.covers("F20", "fault 104", "fault 103")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The workers' hall and the '90s pumps of the drivers' crew [1].",
+        "It's the crew's hall, isn't it, the boys' and the girls' [1].",
+        "Take 5' by 3' boards, or rock 'n' roll 'em over the workers' floor [1].",
+        "C'est l'eau d'ici, qu'il n'a pas d'ailleurs' [1].",
+        "'It is never painted' says the sheet, and ‘of the crew’s hall’ means 'hall 3' [1].",
+        "As it says: 'serviced every 90 days', 'by the crew of hall 3' and `it's never 'red' [1].",
+    ],
+)
+def test_an_apostrophe_is_no_quotation(text):
+    flags, _ = check(text.replace("‘of the crew’s hall’", "‘by the crew’"))
+    assert flags == []
 
 
 @pytest.mark.covers("F20", "fault 104")

@@ -54,6 +54,9 @@ def gated(text: str, parts: list[str] | None = None, targets: LinkTargets = TARG
         ("See [the guide](javascript:alert(1)) [1].", "See [the guide]\\(javascript[:]alert(1)) [1]."),
         ("See [the guide](/logout?now) [1].", "See [the guide]\\(/logout?now) [1]."),
         ("See [the guide](guide.md) [1].", "See [the guide](guide.md) [1]."),
+        ("See 10.0.0.1/x and 10.0.0.2:80/y.", "See 10[.]0[.]0[.]1/x and 10[.]0[.]0[.]2[:]80/y."),
+        ("See evil。example/x now.", "See evil[。]example/x now."),
+        ("See evil．example/x or evil｡com/x.", "See evil[．]example/x or evil[｡]com/x."),
         ("See [it](<https://ok.example/in>).", "See [it](<https://ok.example/in>)."),
         (
             "See [it](https://docs.example/page@evil.example).",
@@ -330,3 +333,11 @@ def test_a_hostile_text_of_200_kilobytes_leaves_the_gate(unit):
     text = unit * (200_000 // len(unit))
     passed = [gate.feed(text[at : at + 977]) for at in range(0, len(text), 977)]
     assert len("".join(passed) + gate.flush()) <= len(text) * 2
+
+
+@pytest.mark.covers("fault 57", "F8")
+@pytest.mark.parametrize(
+    "text", ["Version 1.2.3.4 in 10.0.0.0/8, 3.5/4.5.", "我用Python。Django是好的。", "3．5 is 7/2。"]
+)
+def test_numbers_and_sentences_are_no_addresses(text: str) -> None:
+    assert gated(text) == gated(text, list(text)) == (text, [])

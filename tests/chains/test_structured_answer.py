@@ -81,6 +81,31 @@ def test_a_note_of_a_manual_is_shown_with_its_code_and_without_its_mark():
     assert text.endswith(f"> A timeout is given in seconds:\n> \n{code}>\n> [1]\n> — a")
 
 
+@pytest.mark.covers("A13", "K14")
+@pytest.mark.parametrize(
+    ("directive", "shown"),
+    [
+        (".. warning::\n\n   The pump bites at 50 volts.", "> The pump bites at 50 volts. [1]"),
+        (
+            ".. list-table:: Pumps\n   :header-rows: 1\n   :widths: 2 1\n\n   * - Pump\n     - Volts\n   * - pump 17\n"
+            "     - 50",
+            "> * - Pump\n>   - Volts\n> * - pump 17\n>   - 50 [1]",
+        ),
+        (
+            '.. csv-table:: Pumps\n   :header: "Pump", "Volts"\n\n   "pump 17", 50\n   "pump 18", 60',
+            '> ```\n> .. csv-table:: Pumps\n>    :header: "Pump", "Volts"\n> \n>    "pump 17", 50\n>    "pump 18", 60\n'
+            "> ```\n>\n> [1]",
+        ),
+        (".. code::\n\n   pump --volts 50", "> .. code::\n> \n> ```\n> pump --volts 50\n> ```\n>\n> [1]"),
+    ],
+)
+def test_a_directive_is_shown_without_its_mark_and_how_it_is_set(directive, shown):
+    evidence = [SourceResult(f"Requests are sent at once.\n\n{directive}\n", "a", "docs", "memory")]
+    text = compiled().structured(variables(evidence, "How many volts has pump 17?"), "en")
+    assert text.endswith(f"{shown}\n> — a")
+    assert ":header-rows:" not in text
+
+
 @pytest.mark.covers("A14")
 def test_a_place_that_several_quotes_share_is_named_below_the_last():
     text = "Pump 17 is serviced every 90 days." + " Valves are green and stand in the hall." * 9 + "\n\nPump 17 is red."

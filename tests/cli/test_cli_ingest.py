@@ -118,7 +118,7 @@ def test_front_matter_that_is_not_read_is_told_once_for_each_document(call, docs
     for expected in ("written", "unchanged"):
         ran = call("ingest", "docs/bomb.md", "--json")
         assert (ran.code, ran.json[expected]) == (0, 1)
-        assert ran.err == "Warning: docs/bomb.md: the front matter was taken as text: it uses aliases\n"
+        assert ran.err == "Warning: docs/bomb.md: the front matter cannot be read and was left out: it uses aliases\n"
 
 
 @pytest.mark.covers("F10", "fault 100")

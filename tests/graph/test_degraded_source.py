@@ -40,7 +40,9 @@ async def test_a_turn_answers_by_words_and_its_notes_and_provenance_tell_what_wa
     assert '"knowledge_base" was searched without its vectors' in note
     assert note.endswith("ConnectionError: it cannot be reached")
     [told] = output["provenance"]["sources"]["knowledge_base"]["degraded"]
-    assert told == {"part": "vectors", "reason": "no route to the embedding service"}
+    assert told == {
+        "part": "vectors", "reason": "no route to the embedding service", "error_type": "ConnectionError",
+    }  # fmt: skip
 
 
 @pytest.mark.covers("R7")

@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 import turns
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 from parents import in_a_row
-from turns import QUESTION, QUOTING, ask, asking, docs, thread
+from turns import QUESTION, QUOTING, ask, asking, docs, notes, thread
 
 from groundgraph import load_provenance, load_settings, open_graph, prune_checkpoints, resume_turn
 from groundgraph.answers.provenance import provenance_namespace
 from groundgraph.graph.turn_runner import TurnRunner
 
+HYBRID = {"style": "hybrid"}
 EDITED = {"text_queries": ["pump 17"]}
 
 
@@ -156,6 +158,96 @@ async def test_a_turn_that_was_stopped_or_edited_before_its_end_has_one_record(s
         await graph.ainvoke(None, thread(), durability=durability)
     assert len(records(graph)) == 1
     assert "forked_from" not in await load_provenance(graph, "t")
+
+
+OTHER = "How often is pump 17 serviced?"
+
+
+@pytest.mark.covers("V1", "fault 93")
+@pytest.mark.parametrize("channel", ["messages", "question"])
+@pytest.mark.parametrize("step", ["begin_turn", "resolve_intent", "retrieve_source", "check_citations", "record_turn"])
+async def test_a_question_that_was_edited_in_a_fork_is_the_one_that_is_answered(step: str, channel: str) -> None:
+    graph = build()
+    result = await ask(graph, on="t")
+    [original] = before_fork = records(graph)
+    point, asked = await before(graph, step), result["messages"][0]
+    edit = {"question": OTHER} if channel == "question" else {"messages": [HumanMessage(OTHER, id=asked.id)]}
+    # As Studio sends it: as the step before, with everything else that the state holds.
+    values = {**point.values, **edit} if step == "record_turn" else edit
+    place = await graph.aupdate_state(point.config, values, "check_citations" if step == "record_turn" else None)
+    forked = await graph.ainvoke(None, place)
+    assert [message.text for message in forked["messages"]] == [OTHER, forked["answer"]]
+    assert "every 90 days" in forked["answer"]
+    record = await load_provenance(graph, "t")
+    assert record["question"] == OTHER
+    assert records(graph)[original] == before_fork[original]
+    if step != "begin_turn":
+        assert record["forked_from"] == original
+        assert record["edited"] == {"messages": {asked.id: {"was": QUESTION, "is": OTHER}}}
+
+
+@pytest.mark.covers("V1")
+async def test_a_new_question_in_an_edit_is_answered_and_what_asks_nothing_new_changes_no_turn() -> None:
+    graph = build()
+    await graph.ainvoke(asking(), thread(), interrupt_before=["retrieve_source"])
+    same = (await graph.aget_state(thread())).values["messages"]
+    await graph.aupdate_state(thread(), {"messages": same, "metadata": {"mine": 1}})
+    assert (await graph.aget_state(thread())).next == ("retrieve_source",)
+    graph.update_state(thread(), {"messages": [("user", OTHER)]})
+    assert "every 90 days" in (await graph.ainvoke(None, thread()))["answer"]
+    # A moderator's edit of what was said asks nothing; a question behind the end of a turn does.
+    done = (await graph.aget_state(thread())).values["messages"]
+    await graph.aupdate_state(thread(), {"messages": [HumanMessage("Removed.", id=done[0].id)]})
+    assert (await graph.aget_state(thread())).next == ()
+    await graph.aupdate_state(thread(), {"question": QUESTION})
+    assert "four grant types" in (await graph.ainvoke(None, thread()))["answer"]
+
+
+@pytest.mark.covers("V1")
+async def test_a_question_that_was_edited_below_a_parent_is_the_one_that_is_answered() -> None:
+    inner = turns.build(base=QUOTING, sources=[docs()])
+    parent = in_a_row(turn=inner).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
+    inner.interrupt_before_nodes = ["retrieve_source"]
+    await parent.ainvoke(asking(), thread())
+    inner.interrupt_before_nodes = []
+    state = await parent.aget_state(thread(), subgraphs=True)
+    below = state.tasks[0].state
+    await parent.aupdate_state(below.config, {"messages": [HumanMessage(OTHER, id=below.values["messages"][0].id)]})
+    assert "every 90 days" in (await parent.ainvoke(None, thread()))["messages"][-1].text
+
+
+@pytest.mark.covers("V1", "fault 57")
+@pytest.mark.parametrize("step", ["check_citations", "record_turn"])
+@pytest.mark.parametrize(("text", "shown", "flags"), [
+    ("Four [9].", "Four.", ["unresolved_label", "no_citation"]),
+    ("Four grant [types](data:a,) [1].", r"Four grant [types]\(data[:]a,) [1].", ["link_removed"]),
+    ("It has nine grant types [1].", "It has nine grant types [1].", ["number_unsupported"]),
+])  # fmt: skip
+async def test_an_answer_that_was_edited_in_a_state_passes_the_gate_and_the_check(
+    step: str, text: str, shown: str, flags: list[str]
+) -> None:
+    graph = turns.build("OAuth has four grant types [1].", sources=[docs()], memory=True)
+    await ask(graph, on="t")
+    point = await before(graph, step)
+    place = await graph.aupdate_state(point.config, {"draft": {**point.values["draft"], "text": text}})
+    result = await graph.ainvoke(None, place)
+    assert result["answer"] == result["messages"][-1].text == shown
+    assert [flag["kind"] for flag in result["support"]["flags"]] == flags
+    assert result["provenance"]["edited"]["draft"]["text"]["is"] == text
+
+
+@pytest.mark.covers("V1")
+async def test_the_listing_below_an_edited_answer_keeps_what_its_labels_refer_to() -> None:
+    graph = turns.build("OAuth has four grant types [1].", sources=[docs(), notes()], memory=True, synthesis=HYBRID)
+    whole = (await ask(graph, on="t"))["answer"]
+    point = await before(graph, "record_turn")
+    draft = {**point.values["draft"], "text": whole.replace("has four grant types [1]", "has grant types [2, 1]")}
+    result = await graph.ainvoke(None, await graph.aupdate_state(point.config, {"draft": draft}))
+    assert result["answer"].startswith("OAuth has grant types [1, 2].")
+    # What the new words use first is the second of the listing.
+    assert "[1] OAuth > Grants" in whole
+    assert "[2] OAuth > Grants" in result["answer"]
+    assert result["support"]["flags"] == []
 
 
 class Broken(InMemorySaver):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from turns import QUESTION, ask, asking, build, docs, thread
+from turns import QUESTION, ask, asking, build, docs, notes, thread
 
 from groundgraph import Context, retrieval_graph, retrieval_tool, retrieve_context
 from groundgraph.testing import FaultySource, ScriptedChatModel
@@ -52,3 +52,12 @@ async def test_as_a_tool_the_evidence_is_the_artifact() -> None:
     assert [row["source_name"] for row in message.artifact] == ["docs", "notes"]
     nothing = await tool.ainvoke({**call, "args": {"question": "Quantum lattice"}})
     assert nothing.content == "Nothing was found (insufficient)."
+
+
+@pytest.mark.covers("T8", "R7")
+async def test_as_a_tool_an_outage_does_not_read_like_ignorance() -> None:
+    down = FaultySource(docs(), error=ConnectionError("gone"))
+    for sources in ([down], [down, notes()]):
+        told = await retrieval_tool(build(sources=sources)).ainvoke({"question": "Quantum lattice"})
+        assert told.startswith("The sources could not be searched")
+        assert "Nothing was found" not in told

@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from turns import QUESTION, ask, asked_by, asking, build, docs, notes, thread
 from virtual_time import in_virtual_time
 
-from groundgraph import Context, InMemorySource, SourceSchema
+from groundgraph import Context, InMemorySource, SourceSchema, turn_graph
 from groundgraph.core.errors import ConfigurationError, TemplateInvalid
 from groundgraph.resilience.deadline import left_behind
 from groundgraph.testing import FaultySource, Reply
@@ -433,6 +433,9 @@ async def test_yaml_and_template_syntax_stay_literal(mode: str) -> None:
 def test_no_source_is_refused_at_build() -> None:
     with pytest.raises(ConfigurationError, match="nothing to search"):
         build(sources=[])
+    with pytest.raises(ConfigurationError, match="nothing to search"):
+        turn_graph({"sources": []})
+    assert list(turn_graph({"sources": [], "knowledge_base": {}}).resources.sources) == ["knowledge_base"]
 
 
 @pytest.mark.covers("fault 19")

@@ -42,6 +42,15 @@ def test_markup_of_the_evidence_stays_text():
     assert "*always*" in rendered
 
 
+@pytest.mark.covers("fault 102")
+def test_what_reorders_a_text_is_shown():
+    shown = displayed("Pump 17 is \u202eserviced\u2069 every 90 days.")
+    for text in (shown._repr_html_(), shown._repr_markdown_()):
+        assert "\u202e" not in text
+        assert "\u2069" not in text
+        assert "⟨U+202E⟩" in text
+
+
 def test_what_is_no_turn_is_refused():
     with pytest.raises(InputInvalid):
         TurnDisplay({"answer": "x"})

@@ -13,10 +13,12 @@ import pytest
 from hostile_record import PAYLOADS, huge, poisoned, with_poisoned_names
 from report_turns import QUESTION, QUOTE, english_turn, policies, russian_turn, turn_record
 
-from groundgraph import load_settings, turn_page, turn_text
+from groundgraph import InMemorySource, load_settings, turn_graph, turn_page, turn_text
+from groundgraph.core.failure import degraded_by
 from groundgraph.prompts import Prompts
 from groundgraph.report.turn_page import MAX_BYTES
 from groundgraph.report.words import Words, plain
+from groundgraph.testing import FaultySource, Reply, ScriptedChatModel
 from groundgraph.text.words import LANGUAGES
 
 pytestmark = pytest.mark.covers("V3")
@@ -147,8 +149,6 @@ def test_every_language_has_the_same_words():
 
 @pytest.mark.parametrize("kind", ["chat", "unavailable", "insufficient", "empty"])
 async def test_turns_without_evidence_have_a_page_too(kind):
-    from groundgraph.testing import FaultySource, InMemorySource
-
     down = FaultySource(InMemorySource(["x"], name="down"), error=OSError("gone"))
     sources, question = {
         "chat": ([policies()], "Hello!"),
@@ -160,8 +160,33 @@ async def test_turns_without_evidence_have_a_page_too(kind):
     assert record["outcome"] == ("chat" if kind == "empty" else kind)
     text = check_inert(turn_page(record)).text
     assert "The answer cites no evidence." in text
-    assert ("gone" in text) is (kind == "unavailable")
+    assert ("OSError" in text) is (kind == "unavailable")
+    assert "gone" not in text
     assert turn_text(record)
+
+
+@pytest.mark.covers("fault 101")
+async def test_a_reader_is_told_the_class_of_a_failure_and_the_record_its_text():
+    class Degraded(InMemorySource):
+        async def query(self, *args, **kwargs):
+            degraded_by("half", "reranker", RuntimeError("no route to db.internal"))
+            return await super().query(*args, **kwargs)
+
+    down = FaultySource(InMemorySource(["x"], name="down"), error=RuntimeError("db.internal: /home/secret/path"))
+    half, model = Degraded(["Records are kept for five years."], name="half"), ScriptedChatModel(
+        Reply("", error=ValueError("db.internal refused"))
+    )  # fmt: skip
+    graph = turn_graph(
+        load_settings({"limits": {"attempts": 1}, "intent": {"mode": "static"}}), sources=[down, half], chat_model=model
+    )
+    output = await graph.ainvoke({"question": "How long are records kept?"})
+    record = output["provenance"]
+    assert json.dumps([record["sources"], record["models"]]).count("db.internal") == 3
+    for shown in (turn_page(output), turn_text(output)):
+        assert "db.internal" not in shown
+        assert "/home/secret" not in shown
+        assert "RuntimeError" in shown
+        assert "ValueError" in shown
 
 
 def test_a_record_with_the_fewest_keys_has_a_page():

@@ -58,3 +58,16 @@ def test_only_labels_of_citations_become_footnotes():
         "“Q R \\<img src=x> !\\[i](u)”\n"
     )
     assert MarkdownIt().render(text)
+
+
+@pytest.mark.covers("fault 102")
+@pytest.mark.parametrize("hidden", ["\u202a", "\u202e", "\u2066", "\u2069"])
+def test_what_reorders_a_text_is_shown_in_an_export(hidden: str):
+    cited = {
+        "label": 1, "title": "", "section": "", "location": {"shown": f"a{hidden}gpj.md:1"}, "source_name": "a",
+        "quote": f"Q{hidden}R",
+    }  # fmt: skip
+    record = {"question": f"What{hidden}?", "answer": "So [1].", "notes": [hidden], "citations": [cited]}
+    text = turn_markdown(record)
+    assert hidden not in text
+    assert text.count(f"⟨U+{ord(hidden):04X}⟩") == 4

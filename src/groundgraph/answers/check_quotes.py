@@ -66,7 +66,15 @@ def spans_in_marks(text: str) -> list[tuple[int, int]]:
     for start, end in sorted(_closed(text), key=lambda span: (span[0], -span[1])):
         if not outer or start >= outer[-1][1]:
             outer.append((start, end))
-    return outer
+    ends = [end for _, end in outer]
+    # Whatever stands in the surer marks is none of these.
+    single = ((start, end) for start, end in _in_single_marks(text) if not _meets(outer, ends, start, end))
+    return sorted([*outer, *single])
+
+
+def _meets(spans: Sequence[tuple[int, int]], ends: Sequence[int], start: int, end: int) -> bool:
+    at = bisect_right(ends, start)
+    return at < len(spans) and spans[at][0] < end
 
 
 def _closed(text: str) -> Iterator[tuple[int, int]]:
@@ -111,6 +119,32 @@ def _is_gap(character: str) -> bool:
     return not character or character.isspace()
 
 
+# By what opens it, what closes a quotation in single marks, most of which are apostrophes as well.
+_CLOSES = {"'": "'", "‘": "’", "‚": "‘", "‹": "›"}
+# Not the apostrophe of a decade.
+_SINGLE = re.compile(r"""\n|(?P<opens>(?<![^\s(\[{:—–"“„«*_])(?:'(?!\d\ds?\b)|[‘‚‹])(?=[^\s\W]))|(?<!\s)['’‘›](?!\w)""")
+# Behind a word in s it may be the apostrophe of a genitive, where the sentence goes on.
+_GENITIVE = re.compile(r"(?<=[sxzß])['’] [^\W\dA-Z]")
+
+
+def _in_single_marks(text: str) -> Iterator[tuple[int, int]]:
+    """As `_closed`, for single marks that nothing but a quotation explains; none goes on in another line."""
+    closing, start, doubtful = "", 0, 0
+    # The end of the text is that of a line.
+    for found in _SINGLE.finditer(text + "\n"):
+        mark, opens, at = found.group(), found["opens"], found.start()
+        if mark == closing and not opens:
+            if _GENITIVE.match(text, at):
+                doubtful = doubtful or at
+                continue
+            yield start, at
+            closing, doubtful = "", 0
+        elif opens or mark == "\n":
+            if doubtful and (opens or not text[start].islower()):
+                yield start, doubtful
+            closing, start, doubtful = _CLOSES.get(mark, ""), at + 1, 0
+
+
 # Fewer words in quotation marks are a term or a title.
 LEAST_WORDS = 3
 # Places that begin like a quotation, though within a word, before it counts as not found.
@@ -148,12 +182,17 @@ class _Part:
 _BLOCK = re.compile(r"^[ \t]{0,3}>[ \t]*+(?!\[!|\*\*)(\S.*(?:\n[ \t]{0,3}>[ \t]*+(?![—–])\S.*)*)", re.MULTILINE)
 
 
+# Quotation marks as TeX writes them, of which the first would be code.
+_TEX = re.compile(r"``([^`\n]*?)''")
+
+
 def quotations(answer: CheckedAnswer) -> Iterator[tuple[str, Claim]]:
     """What the answer has in quotation marks, if it has the length of a quotation, and its block quotes with a label.
 
     The claim beside each is the sentence that it ends in, with the labels of all sentences that it runs through.
     """
-    prose = CODE.sub(lambda code: " " * len(code.group()), answer.written)
+    # Every character keeps its place.
+    prose = CODE.sub(lambda code: " " * len(code.group()), _TEX.sub(r" “\1” ", answer.written))
     marked = spans_in_marks(prose)
     yield from _in_spans(answer, marked)
     # What quotes within a block says which of its words are another's.

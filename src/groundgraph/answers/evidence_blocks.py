@@ -25,16 +25,25 @@ MAX_CODE = 1200
 FENCE = re.compile(r"\A *(```|~~~)")
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("code", FENCE),
-    # The line above a note of MkDocs says no more than one.
-    ("heading", re.compile(r"\A(?: {0,3}#{1,6}\s| *(?:!!!|\?\?\?) )")),
+    # The line above a note of MkDocs says no more than one, nor does that of a directive of reStructuredText, and how
+    # what stands in it is set.
+    (
+        "heading",
+        re.compile(
+            r"\A(?: {0,3}#{1,6}\s| *(?:!!!|\?\?\?) "
+            r"| *\.\. (?:(?:list-)?table::|(?!code|parsed|math|prompt|doctest|csv-)[a-z][a-z-]{0,30}::[ \t]*\Z)"
+            r"| +:(?:header-rows|stub-columns|widths?|align|class|name|delim|quote|alt|target|linenos|height|scale): )"
+        ),
+    ),
     ("item", re.compile(r"\A\s*(?:[-*+•o]|\d{1,3}[.)])\s+\S")),
     ("table", re.compile(r"\A\s*\|")),
-    # HTML that sets out a block, and the borders of reStructuredText's tables: to the next blank line.
+    # HTML that sets out a block, and the borders of reStructuredText's tables: to the next blank line, and what is set
+    # in deeper below that.
     (
         "rows",
         re.compile(
             r"\A\s*(?:</?(?:table|thead|tbody|tfoot|tr|t[dh]|caption|div|p|[uod]l|li|d[td]|section|article|details)\b"
-            r"|={2,}(?: +={2,})+ *\Z|\+(?:[-=]+\+)+ *\Z)",
+            r"|\.\. csv-table::|={2,}(?: +={2,})+ *\Z|\+(?:[-=]+\+)+ *\Z)",
             re.IGNORECASE,
         ),
     ),
@@ -141,7 +150,7 @@ def _goes_on(kind: Kind, new: Kind, line: str, *, above: bool, deeper: bool) -> 
     if kind == "item":
         return new == "prose" and (above or deeper)
     if kind == "rows":
-        return above
+        return above or deeper
     if kind == "prose" and new == "item":
         return above and not _BEGINS_LIST.match(line)
     return kind == new and above and kind in ("prose", "table")

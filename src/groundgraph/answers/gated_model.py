@@ -20,13 +20,14 @@ from langchain_core.tracers._streaming import _StreamingCallbackHandler
 from langgraph.constants import TAG_NOSTREAM
 from pydantic import ConfigDict, PrivateAttr
 
-from groundgraph.answers.label_gate import LABEL, LabelGate
+from groundgraph.answers.label_gate import LABEL, LabelGate, at_their_places
 from groundgraph.answers.link_gate import LinkGate
 from groundgraph.answers.links import LinkTargets
 from groundgraph.answers.reply_gates import AbstentionGate, FenceGate, ToolCallGate
 from groundgraph.core.characters import HiddenGate, clean_text, without_hidden
 from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.turn_values import Draft
 from groundgraph.models.replies import (
     begins_in_thought,
     finish_reason,
@@ -133,6 +134,37 @@ class AnswerGate:
         gate = self._label_gate(range(1, len(self.evidence) + 1))
         gate.thoughts = False
         return gate.feed(without_hidden(listing)) + gate.flush()
+
+
+def labelled_places(order: Sequence[int], count: int) -> list[int]:
+    """For each label that a person may use in place of a model's words, its place among `count` pieces of evidence:
+    first what the text uses, by its `order`, then the rest."""
+    return list(dict.fromkeys([*(place for place in order if place <= count), *range(1, count + 1)]))
+
+
+def by_hand(draft: Draft, text: str, listing: str, results: Sequence[SourceResult]) -> Draft:
+    """The draft with a person's words, which pass the same gate as a model's.
+
+    Args:
+        draft: whose labels the person saw; see `labelled_places`.
+        text: their words.
+        listing: of evidence, that stands below.
+        results: in the order of the ranking.
+    """
+    gate, order = AnswerGate(results, len(results)), labelled_places(draft["order"], len(results))
+    body = gate.feed(at_their_places(text.strip(), order)) + gate.flush()
+    return {
+        **draft,
+        "text": body + (gate.below(at_their_places(listing, order)) if listing else ""),
+        "finish": "stop",
+        "order": gate.order,
+        "removed": gate.removed,
+        "removed_links": gate.removed_links,
+        "written": len(body),
+        "body": len(body),
+        "quotes": None,
+        "edited": False,
+    }
 
 
 # A longer piece passes the gate beside the event loop; a token never is.

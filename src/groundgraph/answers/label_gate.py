@@ -242,13 +242,14 @@ def escape_labels(text: str) -> str:
 
 
 def at_their_places(text: str, order: Sequence[int]) -> str:
-    """`text`, whose labels were numbered by first use, with the numbers that they had before."""
+    """`text`, whose labels were numbered by first use, with the numbers that they had before; one that refers to
+    nothing keeps its own."""
 
     def placed(found: re.Match[str]) -> str:
         if found.group()[0] == "`":
             return found.group()
-        numbers = [order[number - 1] for number in label_numbers(found.group(1)) if number <= len(order)]
-        return f"[{', '.join(map(str, numbers))}]"
+        numbers = label_numbers(found.group(1))
+        return f"[{', '.join(str(order[n - 1] if n <= len(order) else n) for n in numbers)}]"
 
     return LABEL_OR_CODE.sub(placed, text)
 

@@ -58,6 +58,9 @@ _LINE = re.compile(rf"([ \t>*+\-\d.)]{{0,60}})(`+|~{{3,}}|~{{0,2}}\Z)?([^\r\n]{{
 _LINE_END = re.compile(r"[\r\n]")
 _LANGUAGE = re.compile(r"[ \t]*+([\w+#.\-]*+)[ \t]*+\Z")
 _SPACE = re.compile(r"\s")
+_STOP = "。"
+_HOST_BEHIND = re.compile(r"[a-z0-9.。\-]{1,63}(?::\d{1,5})?/[^\s/]", re.IGNORECASE)
+_HOST_SO_FAR = re.compile(r"[a-z0-9.。\-]{0,63}(?::\d{0,5})?/?\Z", re.IGNORECASE)
 _BEHIND_HOST = re.compile(r"[/?]")
 # What else stands behind an address, up to white space, without going on with it; or a bracket, which ends it.
 _ENDS = re.compile(r"(?:[\"'”»」】）》)\]}>*_~.,;:!?…|。，]{0,16}(?=\s|\Z)|(?=[\]})>]))")
@@ -132,6 +135,8 @@ class LinkGate(Gate):
             return _BRACKET, at + len(_BRACKET)
         if self._in_code:
             return char, at + 1
+        if char == _STOP and self._last.isascii() and self._last.isalnum():
+            return self._stop(text, at, final)
         if char in "`<!]":
             handler = {"`": self._ticks, "<": self._angle, "!": self._image, "]": self._bracket}[char]
             return handler(text, at, final)
@@ -240,6 +245,14 @@ class LinkGate(Gate):
         piece, _, gone = self._address(run.group(), before, code=True)
         self._note(gone)
         return piece
+
+    def _stop(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        """An ideographic full stop: the dot of a host where an address goes on behind it."""
+        host = _HOST_BEHIND.match(text, at + 1)
+        if host is None:
+            return (_STOP, at + 1) if final or not _HOST_SO_FAR.match(text, at + 1) else None
+        self.removed.append(f"[{_STOP}]{host.group()}")
+        return f"[{_STOP}]", at + 1
 
     def _angle(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
         tag = _TAG.match(text, at)

@@ -40,6 +40,8 @@ _ADDRESS = "|".join(
         r"(?<![^\W_])data:[\w.+\-]{0,80}[/;,]",
         r"(?<![^\W_])www\.\w",
         r"\S@(?:[\w\-]++\.)+[^\W\d_]{2}",
+        # A network (10.0.0.0/8) is none.
+        r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?/(?!\d{1,2}(?![\w/]))",
         rf"{_HOST}[^\W\d_]{{2,63}}(?::\d{{1,5}})?(?:/|[?#][^\s?!.)])",
     ]
 )
@@ -49,8 +51,10 @@ _IN_TEXT = re.compile(rf"{_ADDRESS}|{_HOST}{_TOP}(?![^\W_])(?!\.[^\W_])", re.IGN
 # Markup that a linkifier takes for a part of a host, or of the name before one.
 _GOES_ON = re.compile(r"(?<![^\W_])(?<![/:])/{2,}[^/]*\Z")
 _WITHIN = frozenset('"“”„«»`{}|^、。，；：！？・「」『』【】（）［］《》')
+# Full stops of other scripts, which a browser reads as the dot of a host.
+_DOTS = str.maketrans("．｡。", "...")
 _JOINT = re.compile(
-    r"(?<!\\)\\*+(?::[\\/]{2,}|(?<!:):++(?=.)|(?<=[ot]):|\.(?=\w)|@(?=\w))|(?<![\\/])[\\/]{2,}|&(?:#\w{1,8}|\w{2,31});?"
+    r"(?<!\\)\\*+(?::[\\/]{2,}|(?<!:):++(?=.)|(?<=[ot]):|[.．｡](?=\w)|@(?=\w))|(?<![\\/])[\\/]{2,}|&(?:#\w{1,8}|\w{2,31});?"
 )
 _HARMLESS = frozenset("&<>\"' \xa0")
 _BEHIND = ".,;:!?'*_~\\"
@@ -67,7 +71,7 @@ def is_address(run: str, before: str = "", after: str = "", *, code: bool = Fals
     """
     pattern = _IN_CODE if code else _IN_TEXT
     unescaped = html.unescape(run)
-    for text in dict.fromkeys((run, unescaped, unescaped.replace("\\", ""))):
+    for text in dict.fromkeys((run, unescaped, unescaped.replace("\\", ""), unescaped.translate(_DOTS))):
         if text.startswith("//") and text.strip("/\\") and before.strip():
             return True
         if pattern.search(text) or (after in _WITHIN and not code and _GOES_ON.search(text)):

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from groundgraph.answers.citations import resolve_citations
 from groundgraph.core.evidence import EvidenceRecord, as_row, from_record
-from groundgraph.core.failure import NOTHING_LACKING
+from groundgraph.core.failure import NOTHING_LACKING, Degradation
 from groundgraph.core.intent import EMPTY_INTENT, STYLES, IntentState
 from groundgraph.core.turn_record import TurnRecord
 from groundgraph.core.turn_values import (
@@ -179,8 +179,14 @@ def _recorded(report: Mapping[str, Any]) -> dict[str, Any]:
     """A source's report as the record has it: with the text of a failure in place of its words for readers."""
     found = {name: value for name, value in report.items() if name != "failure"}
     if "degraded" in found:
-        found["degraded"] = [{"part": told["part"], "reason": told["reason"]} for told in found["degraded"]]
+        found["degraded"] = [
+            {**{name: told[name] for name in ("part", "reason")}, **_type_of(told)} for told in found["degraded"]
+        ]
     return found
+
+
+def _type_of(told: Degradation) -> dict[str, str]:
+    return {"error_type": told["failure"]["type"]} if "failure" in told else {}
 
 
 def retrieval_calls(retrievals: Mapping[str, Retrieval]) -> list[ModelCall]:

@@ -44,10 +44,11 @@ class Evidence(TypedDict):
 
 
 class Degraded(TypedDict):
-    """A part that a source had to do without, and why."""
+    """A part that a source had to do without, and why; `error_type` where an exception is the reason."""
 
     part: str
     reason: str
+    error_type: NotRequired[str]
 
 
 class SourceReport(TypedDict):

@@ -31,7 +31,7 @@ class Turn(TypedDict):
     Where retrieval has several paths, `path` is the one of this turn, else None. `state` is that of the dialogue, None
     when none is named; `small_talk` the reply to a message that is nothing but small talk, when the facts of that state
     come first. `chosen` is None unless the message chooses what the turn before asked back for: then `question` is the
-    one that was asked back about.
+    one that was asked back about. `edited` is the turn that the same message began before its text was edited, if any.
     """
 
     id: str
@@ -46,6 +46,14 @@ class Turn(TypedDict):
     state: StateValue | None
     small_talk: Draft | None
     chosen: Chosen | None
+    edited: EditedTurn | None
+
+
+class EditedTurn(TypedDict):
+    """A turn whose message was edited before its end: its id, and what the message asked."""
+
+    turn_id: str
+    question: str
 
 
 class Choice(TypedDict):
@@ -233,7 +241,8 @@ class Draft(TypedDict):
     of evidence (None: all of them), `calls` the calls that it took. `repaired` says whether it is the second attempt,
     `review` what a person decided about it. `quotes` are the sentences that the built-in template of the structured
     style quotes, best first: what is not among them is not cited. They are None where something else
-    wrote the text. `elapsed_ms` is None where no step of its own wrote it.
+    wrote the text. `edited` says that it was changed in a state, and has passed no gate since. `elapsed_ms` is None
+    where no step of its own wrote it.
     """
 
     text: str
@@ -251,6 +260,7 @@ class Draft(TypedDict):
     review: Review | None
     calls: list[ModelCall]
     quotes: list[FoundQuote] | None
+    edited: bool
     elapsed_ms: float | None
 
 

@@ -70,7 +70,8 @@ def configured_sources(
         ConfigurationError: a source cannot be built, or there is none; every problem is listed.
     """
     built = _of_entries(settings, embedder, chains, passed_embedder=passed_embedder)
-    if _searches_base(settings, nothing_else=not built and from_python is None):
+    named = from_python is not None or "sources" in settings.model_fields_set
+    if _searches_base(settings, nothing_else=not built and not named):
         built.append(_knowledge_base(settings, embedder, chains))
     if not built and not from_python:
         told = (

@@ -34,6 +34,7 @@ from groundgraph.graph.kept_shapes import begins_turn, check_update, lead_on, re
 from groundgraph.graph.lost_outputs import lacks_outputs, with_outputs
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.state import run_lightly
+from groundgraph.graph.state_edits import led_on
 from groundgraph.models.call_model import ChainAllowance, chain_allowance
 from groundgraph.nodes.begin_turn import take_in
 from groundgraph.resilience.blocking import iterate_in_background, run_in_background, running_loop
@@ -269,7 +270,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
     async def abulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
-        """As LangGraph's.
+        """As LangGraph's; a single edit goes on from where what it changes has to go through (`led_on`).
 
         Raises:
             InputInvalid: a channel would be given what it cannot hold.
@@ -278,7 +279,14 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         for edit in (edit for edits in supersteps for edit in edits):
             check_update(self.channels, edit.values)
         with self._told_as_ours(config):
+            if len(supersteps) == len(supersteps[0]) == 1:
+                supersteps = [[await led_on(self, config, supersteps[0][0], self.resources.settings.limits)]]
             return await super().abulk_update_state(config, supersteps)
+
+    def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
+        """As `abulk_update_state`, for callers that are not asynchronous; raises what `invoke` does."""
+        home = self.home(config)
+        return run_in_background(self.abulk_update_state(config, supersteps), home)
 
     def get_state_history(
         self, config: RunnableConfig, *, filter: dict[str, Any] | None = None, **kwargs: Any

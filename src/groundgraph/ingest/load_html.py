@@ -25,6 +25,8 @@ _LINE_BREAK = "\x1e"
 RAISED, LOWERED = "\x1f", "\x1d"
 _RAISED_BEHIND = re.compile(r"(?<=[^\W\d_])\x1f([0-9]+)|(?<=[0-9])([\x1d\x1f])(?=[0-9+−-])|[\x1d\x1f]")
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+# No cell spans more rows or columns than so many, whatever it says.
+_MAX_SPAN = 100
 # What is struck out holds no more.
 _STRUCK = ("del", "s", "strike")
 # What Markdown would take for a heading, a fence or a rule although the page means words.
@@ -54,9 +56,39 @@ def is_layout(table: Any) -> bool:
 
 
 def table_rows(table: Any) -> list[list[str]]:
-    """The cells of each row that has any text."""
-    rows = [[_words("".join(_inline_text(cell))) for cell in row.xpath("./td|./th")] for row in table.iter("tr")]
-    return [[cell.replace("\n", " ") for cell in row] for row in rows if any(row)]
+    """The cells of each row that has any text; one that spans rows stands in each of them."""
+    rows: list[list[str]] = []
+    # By column, what reaches into the rows below, and into how many.
+    below: dict[int, tuple[str, int]] = {}
+    for row in table.iter("tr"):
+        given = [(_words("".join(_inline_text(cell))).replace("\n", " "), cell) for cell in row.xpath("./td|./th")]
+        spread = list(_spread(given, below))
+        if any(text for text, _ in given):
+            rows.append(spread)
+    return rows
+
+
+def _spread(given: list[tuple[str, Any]], below: dict[int, tuple[str, int]]) -> Iterator[str]:
+    """The texts of a row, those from `below` at their columns, and what reaches further down is put there."""
+    above, column = {at: below.pop(at) for at in [*below]}, 0
+    for text, cell in given:
+        while column in above:
+            yield above[column][0]
+            column += 1
+        rows = _number(cell.get("rowspan"))
+        for said in [text, *[""] * (_number(cell.get("colspan")) - 1)]:
+            if rows > 1:
+                below[column] = (said, rows - 1)
+            yield said
+            column += 1
+    while column in above:
+        yield above[column][0]
+        column += 1
+    below |= {at: (text, rows - 1) for at, (text, rows) in above.items() if rows > 1}
+
+
+def _number(given: str | None) -> int:
+    return min(int(given), _MAX_SPAN) if given and given.isascii() and given.isdigit() and int(given) else 1
 
 
 def _blocks(node: Any) -> Iterator[str]:

@@ -8,12 +8,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
 from groundgraph.core.document import PDF, Document, Heading, Part
 from groundgraph.core.errors import IngestError
+from groundgraph.ingest.load_html import RAISED, with_raised
 from groundgraph.ingest.load_text import running_metadata
 from groundgraph.ingest.read_file import MAX_CHARS, optional_package
 from groundgraph.ingest.ruled_page import may_be_ruled
@@ -128,6 +129,57 @@ def _string(read: Callable[..., int]) -> str:
     buffer = (ctypes.c_ushort * (size // 2))()
     read(buffer, size)
     return bytes(buffer)[: size - 2].decode("utf-16-le", errors="ignore")
+
+
+# What stands raised on a page, as exponents and the marks of notes do.
+
+_ENDS_IN_DIGITS = re.compile(r"(?<![^\W_])[^\W_]+[-−–+]?\d+(?![^\W_])")
+# Against what stands before it: so small at the most, and raised by at least and at most so much.
+_SMALL, _RAISED_BY = 0.85, (0.15, 0.9)
+
+
+def with_raised_digits(page: Any, text: str) -> str:
+    """The `text` of the text page `page`, in which raised digits are told from the word or number before them."""
+    whole = page.get_text_range()
+    if max(whole, default="") > "\uffff":
+        # pdfium counts such a character twice.
+        return text
+    raw = optional_package("pypdfium2.raw", "a PDF")
+    raised = [at for word in _ENDS_IN_DIGITS.finditer(whole) for at in _raised_in(raw, page, *word.span())]
+    if not raised:
+        return text
+    ours, theirs = _said(whole), _said(text)
+    if [whole[at] for at in ours] != [text[at] for at in theirs]:
+        return text
+    placed = dict(zip(ours, theirs, strict=True))
+    pieces = [text[start:end] for start, end in pairwise([0, *(placed[at] for at in raised), len(text)])]
+    return with_raised(RAISED.join(pieces))
+
+
+def _said(text: str) -> list[int]:
+    return [at for at, character in enumerate(text) if not character.isspace()]
+
+
+def _raised_in(raw: Any, page: Any, start: int, end: int) -> Iterator[int]:
+    """Where what stands raised at the end of a word begins, in the text of a page."""
+    first = raw.FPDFText_GetCharIndexFromTextIndex(page, start)
+    last, size = first + end - 1 - start, _height(raw, page, first) * _SMALL
+    if _height(raw, page, last) > size or raw.FPDFText_GetCharIndexFromTextIndex(page, end - 1) != last:
+        return
+    at = next((at for at in range(last, first - 1, -1) if _height(raw, page, at) > size), last)
+    x, base, above = ctypes.c_double(), ctypes.c_double(), ctypes.c_double()
+    raw.FPDFText_GetCharOrigin(page, at, x, base)
+    raw.FPDFText_GetCharOrigin(page, at + 1, x, above)
+    least, most = (share * _height(raw, page, at) for share in _RAISED_BY)
+    upright = not any(raw.FPDFText_GetCharAngle(page, one) for one in (at, at + 1))
+    if at < last and upright and least <= above.value - base.value <= most:
+        yield start + at + 1 - first
+
+
+def _height(raw: Any, page: Any, at: int) -> float:
+    """The height of a character's line, by the size that it is drawn in."""
+    raw.FPDFText_GetLooseCharBox(page, at, box := raw.FS_RECTF())
+    return float(box.top - box.bottom)
 
 
 # The text of PDF pages as a reader would write it down.
@@ -271,7 +323,8 @@ def _page(
         text_page = page.get_textpage()
         try:
             headings = tagged_headings(page, text_page) if tagged else []
-            return text_page.get_text_bounded(), headings, ruled or may_be_ruled(page)
+            text = with_raised_digits(text_page, text_page.get_text_bounded())
+            return text, headings, ruled or may_be_ruled(page)
         finally:
             text_page.close()
     except pdfium.PdfiumError:
@@ -288,7 +341,7 @@ _END_MARK = b"%%EOF"
 _END = 2048
 _NO_TEXT = "it has no text layer: no page holds 20 letters; if it was scanned, it needs text recognition (OCR) first"
 # Titles that programs leave behind.
-_NO_TITLE = re.compile(r"(?:untitled.*|microsoft \w+ - .*|.*\.[a-z]\w{1,4}|\W*)", re.IGNORECASE)
+_NO_TITLE = re.compile(r"(?:untitled.*|\(?anonymous\)?|microsoft \w+ - .*|.*\.[a-z]\w{1,4}|\W*)", re.IGNORECASE)
 # The number of a heading, which outline and page write differently if they have it at all.
 _NUMBER = re.compile(r"^(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*[.)]?\s+")
 _OWN_NUMBER = r"^[ \t]*(?:(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*[.)]?\s+)?"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from groundgraph.core.errors import IngestError
 from groundgraph.ingest.load_html import LOWERED, RAISED, with_raised
 from groundgraph.ingest.office import MAX_TREE, open_archive
 from groundgraph.ingest.read_file import MAX_CHARS, optional_package
+from groundgraph.ingest.records import left_out
 from groundgraph.text.original import FILE_SLIDE
 
 _BETWEEN = "\n\n"
@@ -33,13 +35,14 @@ def load_pptx(data: bytes, name: str) -> Document:
     pptx = optional_package("pptx", "a PowerPoint presentation")
     with open_archive(data, "PowerPoint (.pptx)", max_xml=MAX_TREE):
         try:
-            slides = [list(_slide_texts(slide)) for slide in pptx.Presentation(io.BytesIO(data)).slides]
+            unread: list[str] = []
+            slides = [list(_slide_texts(slide, unread)) for slide in pptx.Presentation(io.BytesIO(data)).slides]
         except Exception as error:  # whatever a parser makes of a damaged presentation
             raise IngestError(f"it is no readable presentation: {type(error).__name__}: {error}") from error
-    return _document(slides, name)
+    return _document(slides, name, left_out(unread, "charts were", "their values cannot be read"))
 
 
-def _document(slides: list[list[tuple[bool, str]]], name: str) -> Document:
+def _document(slides: list[list[tuple[bool, str]]], name: str, warnings: list[str]) -> Document:
     texts: list[str] = []
     parts: list[Part] = []
     headings: list[Heading] = []
@@ -58,14 +61,16 @@ def _document(slides: list[list[tuple[bool, str]]], name: str) -> Document:
     if end > MAX_CHARS:
         raise IngestError(f"its text has more than {MAX_CHARS:_} characters; split it")
     title = headings[0].title if headings else Path(name).stem
-    return Document(name, _BETWEEN.join(texts), PPTX, {"title": title}, 0, parts=tuple(parts), headings=tuple(headings))
+    about, told = {"title": title}, tuple(warnings)
+    return Document(name, _BETWEEN.join(texts), PPTX, about, 0, told, parts=tuple(parts), headings=tuple(headings))
 
 
-def _slide_texts(slide: Any) -> Iterator[tuple[bool, str]]:
-    """The words of a slide, its title first, each with whether it is the title."""
+def _slide_texts(slide: Any, unread: list[str]) -> Iterator[tuple[bool, str]]:
+    """The words of a slide, its title first, each with whether it is the title; `unread` takes the charts that cannot
+    be read."""
     title = slide.shapes.title
     said = [(True, _frame_text(title.text_frame) if title is not None else "")]
-    said += [(False, text) for shape in slide.shapes for text in _texts(shape, title)]
+    said += [(False, text) for shape in slide.shapes for text in _texts(shape, title, unread)]
     if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
         said += [(False, _said(paragraph)) for paragraph in slide.notes_slide.notes_text_frame.paragraphs]
     for is_title, text in said:
@@ -75,14 +80,20 @@ def _slide_texts(slide: Any) -> Iterator[tuple[bool, str]]:
             yield is_title, words
 
 
-def _texts(shape: Any, title: Any) -> Iterator[str]:
+def _texts(shape: Any, title: Any, unread: list[str]) -> Iterator[str]:
     if title is not None and shape.shape_id == title.shape_id:
         return
     if hasattr(shape, "shapes"):
         for inner in shape.shapes:
-            yield from _texts(inner, title)
+            yield from _texts(inner, title, unread)
     elif getattr(shape, "has_table", False):
-        yield _table_text(shape.table)
+        cells = ([_frame_text(cell.text_frame) for cell in row.cells] for row in shape.table.rows)
+        yield _table_text(cells)
+    elif getattr(shape, "has_chart", False):
+        try:
+            yield from list(_chart_texts(shape.chart))
+        except Exception:  # whatever a parser makes of a damaged chart
+            unread.append(shape.name)
     elif shape.has_text_frame:
         yield from map(_said, shape.text_frame.paragraphs)
 
@@ -102,6 +113,22 @@ def _said(paragraph: Any) -> str:
     return with_raised(said)
 
 
-def _table_text(table: Any) -> str:
-    rows = ([" ".join(_frame_text(cell.text_frame).split()) for cell in row.cells] for row in table.rows)
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows if any(cells))
+def _chart_texts(chart: Any) -> Iterator[str]:
+    """The title of a chart, and the values of each of its plots as a table, a column for each series."""
+    if chart.has_title:
+        yield _frame_text(chart.chart_title.text_frame)
+    for plot in chart.plots:
+        series = [(one.name, list(one.values)) for one in plot.series]
+        across = [one.text for one in plot._element.xpath("c:ser[1]/c:xVal//c:v")]
+        labels = [str(label) for label in plot.categories] or across
+        rows = zip_longest(labels, *(values for _, values in series))
+        yield _table_text([["", *(name for name, _ in series)], *([_number(one) for one in row] for row in rows)])
+
+
+def _number(value: Any) -> str:
+    return "" if value is None else f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _table_text(rows: Iterable[Sequence[str]]) -> str:
+    told = ([" ".join(cell.split()) for cell in row] for row in rows)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in told if any(cells))

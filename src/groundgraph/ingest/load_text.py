@@ -20,6 +20,7 @@ from groundgraph.text.original import ENCODING, FILE_TEXT, LINE_ENDS, line_ends
 # The YAML block between `---` lines at the top of a Markdown file.
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(?P<yaml>.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_FIELD = re.compile(r"^(?:[^\s#:][^:\n]{0,99}:|\?)(?:\s|$)", re.MULTILINE)
 MAX_CHARS = 65_536
 # Each level costs the parser time for all that is inside it.
 MAX_DEPTH = 50
@@ -45,6 +46,13 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
         raise ValueError("not a mapping of fields")
     values: dict[str, Any] = jsonable(fields)
     return values, found.end()
+
+
+def unread_front_matter(text: str) -> int:
+    """The offset behind a block that `front_matter` refuses; 0 where it names no field, and may be text between two
+    rules."""
+    found = _FRONT_MATTER.match(text)
+    return found.end() if found and _FIELD.search(found["yaml"] or "") else 0
 
 
 def _load(source: str) -> Any:
@@ -174,6 +182,25 @@ def _detected(data: bytes, *, few: bool) -> tuple[str, str] | None:
     return (text, name) if name and text and "\0" not in text else None
 
 
+# What Markdown says to nobody.
+
+_CODE = r"^[ ]{0,3}(?P<fence>`{3,}|~{3,}).*?(?:^[ ]{0,3}(?P=fence)|\Z)|(?<!\\)`[^`\n]{1,256}`"
+_COMMENT = re.compile(rf"{_CODE}|(?P<comment><!--.*?-->)", re.MULTILINE | re.DOTALL)
+
+
+def without_comments(text: str) -> str:
+    """Markdown with spaces in place of HTML comments, so that everything stays where it is; in code there are none."""
+    # Behind the last end of one no other ends, and none has to be looked for.
+    end = text.rfind("-->") + 3
+    if end < 3 or "<!--" not in text[:end]:
+        return text
+
+    def blanked(found: re.Match[str]) -> str:
+        return re.sub(r"[^\n]", " ", found.group()) if found["comment"] else found.group()
+
+    return _COMMENT.sub(blanked, text[:end]) + text[end:]
+
+
 # The lines that stand at the head or foot of many pages, which are no sentences to quote.
 
 # How many lines at either end of a page are looked at.
@@ -256,7 +283,10 @@ def load_text(data: bytes, name: str, media_type: str, encoding: str | None = No
         try:
             metadata, start = front_matter(text)
         except ValueError as error:
-            warnings.append(f"the front matter was taken as text: {error}")
+            start = unread_front_matter(text)
+            told = "cannot be read and was left out" if start else "was taken as text"
+            warnings.append(f"the front matter {told}: {error}")
+        text = text[:start] + without_comments(text[start:])
     title = metadata.get("title") or first_heading(text, start, media_type) or Path(name).stem
     running = {} if media_type == MARKDOWN else running_metadata(text.split("\f"))
     return Document(

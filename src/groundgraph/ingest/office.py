@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, time
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from groundgraph.core.evidence import jsonable
 from groundgraph.ingest.load_html import html_markdown
 from groundgraph.ingest.load_text import first_heading
 from groundgraph.ingest.read_file import MEGABYTE, optional_package
-from groundgraph.ingest.records import Records, field_names, shown
+from groundgraph.ingest.records import Records, field_names, left_out, shown
 from groundgraph.text.original import FILE_ROW, FILE_SHEET
 
 # The zip archive that a Word or Excel file is, checked before anything is unpacked.
@@ -102,7 +103,8 @@ _IGNORED = re.compile(r"An unrecognised element was ignored: (.*)")
 
 
 def load_docx(data: bytes, name: str) -> Document:
-    """The document in `data`: headings, paragraphs, lists, notes and tables, links as their text, no pictures.
+    """The document in `data`: headings, paragraphs, lists, notes and tables, links as their text, no pictures and no
+    hidden text.
 
     Raises:
         IngestError: it is no Word document, damaged, encrypted, too large, without text, or mammoth is not installed.
@@ -113,6 +115,7 @@ def load_docx(data: bytes, name: str) -> Document:
         if "[Content_Types].xml" not in archive.namelist():
             raise IngestError("it is a zip archive, but no Word document")
         try:
+            data, hidden = _without_hidden(archive, data)
             result = mammoth.convert_to_html(io.BytesIO(data), style_map=_STYLES, convert_image=_without_picture)
             text = html_markdown(lxml_html.fromstring(f"<div>{result.value}</div>"))
         except Exception as error:  # whatever a parser makes of a damaged document
@@ -120,7 +123,36 @@ def load_docx(data: bytes, name: str) -> Document:
     if not re.search(r"\w", text):
         raise IngestError("it holds no text")
     title = first_heading(text, 0, MARKDOWN) or Path(name).stem
-    return Document(name, text, MARKDOWN, {"title": title}, 0, tuple(_warnings(result.messages)))
+    return Document(name, text, MARKDOWN, {"title": title}, 0, (*_warnings(result.messages), *hidden))
+
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_TEXTS = re.compile(r"word/(?:document|footnotes|endnotes)\.xml")
+
+
+def _without_hidden(archive: zipfile.ZipFile, data: bytes) -> tuple[bytes, list[str]]:
+    """The document in `data` without its hidden text, and what is said about that."""
+    texts = {name: archive.read(name) for name in archive.namelist() if _TEXTS.fullmatch(name)}
+    shown = {name: _shown(text) for name, text in texts.items() if b":vanish" in text}
+    if shown.items() <= texts.items():
+        return data, []
+    with zipfile.ZipFile(buffer := io.BytesIO(), "w") as kept:
+        for entry in archive.infolist():
+            kept.writestr(entry.filename, shown.get(entry.filename) or archive.read(entry))
+    return buffer.getvalue(), ["hidden text was left out"]
+
+
+def _shown(text: bytes) -> bytes:
+    etree = optional_package("lxml.etree", "a Word document")
+    root = etree.fromstring(text, etree.XMLParser(resolve_entities=False, no_network=True))
+    hidden = [mark.getparent().getparent() for mark in root.findall(f".//{_W}r/{_W}rPr/{_W}vanish") if _is_on(mark)]
+    for run in hidden:
+        run.getparent().remove(run)
+    return etree.tostring(root) if hidden else text
+
+
+def _is_on(mark: Any) -> bool:
+    return mark.get(f"{_W}val", "true") not in ("0", "false", "off")
 
 
 def _without_picture(_image: Any) -> list[Any]:
@@ -142,10 +174,11 @@ _FORMULA_ALONE = re.compile(rb"<f(?:>[^<]*</f>| [^>]*/>| [^>]*>[^<]*</f>)\s*(?:<
 
 
 def load_xlsx(data: bytes, name: str) -> Document:
-    """The document with a record for each row of each sheet below the sheet's first, which names the fields.
+    """The document with a record for each row of each sheet below the first, which names the fields.
 
-    Empty rows and columns are passed over. Values keep their types, dates become ISO 8601, and `sheet` names the
-    sheet. Of a formula the stored value is taken; one without gives a warning.
+    A title above that row stands beside the sheet's name, which `sheet` holds. Empty rows and columns are passed over,
+    hidden sheets with a warning. Values keep their types, dates become ISO 8601, a percentage is shown as one, and a
+    cell that spans rows stands in each. Of a formula the stored value is taken; one without gives a warning.
 
     Raises:
         IngestError: it is no such workbook, damaged, encrypted, too large, without records, or openpyxl is not
@@ -158,14 +191,14 @@ def load_xlsx(data: bytes, name: str) -> Document:
             with _without_warnings():
                 workbook = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
                 try:
-                    _add_sheets(records, workbook)
+                    told = _add_sheets(records, workbook, archive)
                 finally:
                     workbook.close()
         except IngestError:
             raise
         except Exception as error:  # whatever a parser makes of a damaged workbook
             raise IngestError(f"it is no readable Excel workbook: {type(error).__name__}: {error}") from error
-        told = _unknown_formulas(archive)
+        told += _unknown_formulas(archive)
     return records.document(name, told)
 
 
@@ -180,26 +213,126 @@ def _without_warnings() -> Iterator[None]:
         yield
 
 
-def _add_sheets(records: Records, workbook: Any) -> None:
-    cells = 0
+# A cell that spans rows; the formats that show a number as a percentage, without the words in them.
+_MERGED = re.compile(rb'mergeCell ref="([A-Z]{1,3})([0-9]{1,7}):[A-Z]{1,3}([0-9]{1,7})"')
+_QUOTED = re.compile(r'"[^"]*"|\\.')
+# Above the row that names the fields: a title, and a line below it.
+_MAX_TITLES = 2
+# The text and the value of a cell.
+_Cell = tuple[str, Any]
+_Row = tuple[int, list[_Cell]]
+
+
+def _add_sheets(records: Records, workbook: Any, archive: zipfile.ZipFile) -> list[str]:
+    """Takes in the sheets that are shown; the warnings."""
+    percent, left = _percent_styles(workbook), [MAX_CELLS]
+    hidden = [sheet.title for sheet in workbook.worksheets if sheet.sheet_state != "visible"]
     for sheet in workbook.worksheets:
-        # What a sheet says of its own size is often wrong, and would cut rows off.
-        sheet.reset_dimensions()
-        names: list[str] = []
-        for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
-            cells += len(row)
-            if cells > MAX_CELLS:
-                raise IngestError(f"its sheets span more than {MAX_CELLS:_} cells; split it")
-            values = [_value(cell) for cell in row]
-            if not any(shown(value) for value in values):
-                continue
-            if names:
-                names += field_names([*names, *[None] * (len(values) - len(names))])[len(names) :]
-                fields = [(field, shown(value), value) for field, value in zip(names, values, strict=False)]
-                place = {FILE_ROW: number, FILE_SHEET: sheet.title}
-                records.add(fields if "sheet" in names else [*fields, ("sheet", sheet.title, sheet.title)], place)
-            else:
-                names = field_names(values)
+        if sheet.title not in hidden:
+            rows = _rows(sheet, _merged(archive, sheet._worksheet_path), percent, left)
+            _add_sheet(records, sheet.title, rows)
+    return left_out(hidden, "sheets were", "they are hidden")
+
+
+def _add_sheet(records: Records, sheet: str, rows: Iterator[_Row]) -> None:
+    title, head, below = _headed(rows)
+    names = field_names(value for _, value in head)
+    for number, cells in below:
+        names += field_names([*names, *[None] * (len(cells) - len(names))])[len(names) :]
+        fields = [(field, *cell) for field, cell in zip(names, cells, strict=False)]
+        if "sheet" not in names:
+            fields.append(("sheet", f"{sheet}: {title}" if title else sheet, sheet))
+        records.add(fields, {FILE_ROW: number, FILE_SHEET: sheet})
+
+
+def _headed(rows: Iterator[_Row]) -> tuple[str, list[_Cell], Iterator[_Row]]:
+    """The title of a table, the row that names its fields, and the rows below it. A title stands alone in its row,
+    above a row of names."""
+    lead: list[_Row] = [(0, [])]
+    for row in rows:
+        lead.append(row)
+        if _filled(row) > 1 or len(lead) > _MAX_TITLES + 1:
+            break
+    head = len(lead) - 1 if _names_fields(lead[-1]) else min(1, len(lead) - 1)
+    title = " ".join(text for _, cells in lead[:head] for text, _ in cells if text)
+    return title, lead[head][1], chain(lead[head + 1 :], rows)
+
+
+def _filled(row: _Row) -> int:
+    return sum(bool(text) for text, _ in row[1])
+
+
+def _names_fields(row: _Row) -> bool:
+    return _filled(row) > 1 and all(isinstance(value, str) for text, value in row[1] if text)
+
+
+def _rows(
+    sheet: Any, merged: dict[int, list[tuple[int, int]]], percent: frozenset[int], left: list[int]
+) -> Iterator[_Row]:
+    """The rows with any text by their numbers; a cell that spans rows stands in each of them.
+
+    Args:
+        sheet: of a workbook that is only read.
+        merged: by the row in which they begin, the column and the last row of cells that span rows.
+        percent: the styles of cells that show percentages.
+        left: how many cells may still be gone through.
+    """
+    # What a sheet says of its own size is often wrong, and would cut rows off.
+    sheet.reset_dimensions()
+    # By column, what reaches down, and to which row.
+    below: dict[int, tuple[int, _Cell]] = {}
+    for number, row in enumerate(sheet.iter_rows(values_only=not percent), 1):
+        left[0] -= len(row) + len(below)
+        if left[0] < 0:
+            raise IngestError(f"its sheets span more than {MAX_CELLS:_} cells; split it")
+        cells = [_cell(one, percent) for one in row]
+        given = any(text for text, _ in cells)
+        _fill(cells, number, below)
+        below |= {at: (last, cells[at]) for at, last in merged.get(number, ()) if at < len(cells)}
+        if given:
+            yield number, cells
+
+
+def _fill(cells: list[_Cell], number: int, below: dict[int, tuple[int, _Cell]]) -> None:
+    """Puts what reaches down into the row `number` into its empty cells; what ends above it is no longer `below`."""
+    for at, (last, cell) in [*below.items()]:
+        if last < number:
+            del below[at]
+            continue
+        cells += [("", None)] * (at + 1 - len(cells))
+        cells[at] = cells[at] if cells[at][0] else cell
+
+
+def _cell(cell: Any, percent: frozenset[int]) -> _Cell:
+    if not percent:
+        value = _value(cell)
+        return shown(value), value
+    value = _value(cell.value)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number and cell._style_id in percent:
+        return f"{round(value * 100, 9):.12g} %", value
+    return shown(value), value
+
+
+def _percent_styles(workbook: Any) -> frozenset[int]:
+    """The numbers of the styles that show a number as a percentage."""
+    known = optional_package("openpyxl.styles.numbers", "an Excel workbook")
+    own = dict(enumerate(workbook._number_formats, known.BUILTIN_FORMATS_MAX_SIZE))
+    formats = {number: _QUOTED.sub("", text) for number, text in {**known.BUILTIN_FORMATS, **own}.items()}
+    styles = enumerate(workbook._cell_styles)
+    return frozenset(number for number, style in styles if "%" in formats.get(style.numFmtId, ""))
+
+
+def _merged(archive: zipfile.ZipFile, path: str) -> dict[int, list[tuple[int, int]]]:
+    """By the row in which they begin, column (from 0) and last row of the cells that span rows."""
+    numbered = optional_package("openpyxl.utils", "an Excel workbook").column_index_from_string
+    found: dict[int, list[tuple[int, int]]] = {}
+    # They stand behind the last cell.
+    *_, end = _blocks(archive, path)
+    for column, first, last in _MERGED.findall(end):
+        if int(last) > int(first):
+            found.setdefault(int(first), []).append((numbered(column.decode()) - 1, int(last)))
+    return found
 
 
 def _value(cell: Any) -> Any:

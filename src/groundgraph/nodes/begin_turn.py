@@ -302,6 +302,9 @@ def begin_turn(
         message, again, before = _asked(messages, state.get("question"))
         position = len(messages) + bool(again)
         turn = _turn(message, position, chosen_fields(runtime.context), _place(runtime))
+        left = state.get("turn", EMPTY_TURN)
+        if message is not None and left["message_id"] == turn["message_id"] and left["id"] != turn["id"]:
+            turn["edited"] = {"turn_id": left["id"], "question": left["question"]}
         if with_choice is not None:
             turn = with_choice(turn, before)
         refuse_without_effect(settings, turn["options"])

@@ -15,6 +15,7 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from groundgraph.answers.citations import CheckedAnswer
+from groundgraph.answers.gated_model import by_hand
 from groundgraph.core.evidence import EvidenceRecord, SourceResult
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_values import EMPTY_CHECK, Check, Draft, Flag, FoundQuote, Ranking, Turn, Verdict
@@ -160,7 +161,7 @@ class CheckCitationsInput(TypedDict, total=False):
 
 class CheckCitationsUpdate(TypedDict):
     """What the step writes; it adds flags, of a second opinion its calls, and never changes the text, which may have
-    been streamed."""
+    been streamed, unless it was edited in the state and has passed no gate yet."""
 
     check: Check
     draft: NotRequired[Draft]
@@ -173,22 +174,29 @@ def check_citations(
 
     async def check_citations(state: CheckCitationsInput, runtime: Runtime[Context]) -> CheckCitationsUpdate:
         started = time.perf_counter()
-        draft, turn = state["draft"], state["turn"]
-        written, refs = draft["text"][: draft["written"]], state["ranking"]["refs"]
-        scope = evidence_scope(settings, runtime, turn["options"])
+        draft, turn, refs = state["draft"], state["turn"], state["ranking"]["refs"]
+        scope, written = evidence_scope(settings, runtime, turn["options"]), draft["written"]
         # What no model wrote is not compared with the evidence.
-        results = await evidence.results(runtime.store, refs, state.get("bodies"), scope=scope) if written else []
+        results = (
+            await evidence.results(runtime.store, refs, state.get("bodies"), scope=scope)
+            if written or draft["edited"]
+            else []
+        )
+        if edited := draft["edited"]:
+            # The decision of a person, if there was one, was about other words.
+            draft = {**by_hand(draft, draft["text"][:written], draft["text"][written:], results), "review": None}
+            state = {**state, "draft": draft}
         options = options_in_force(settings, turn["options"], runtime.context)
         order = [place for place in draft["order"] if place <= len(refs)]
         answer = CheckedAnswer(
-            written=written,
+            written=draft["text"][: draft["written"]],
             question=turn["question"],
             evidence=_by_label(results, order) if written else {},
             cited=len(order),
             general=GENERAL_KNOWLEDGE if options.allow_parametric is True else (),
         )
         check = await _checked(answer, draft, settings, options)
-        update: CheckCitationsUpdate = {"check": check}
+        update: CheckCitationsUpdate = {"check": check, "draft": draft} if edited else {"check": check}
         if ask_judge and written and check["verdict"] != "refuse":
             opinion = await ask_judge(answer, cast("AnswerInput", state))
             draft = _with_calls(draft, opinion, prompts, turn["language"])

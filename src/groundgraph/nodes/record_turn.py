@@ -81,7 +81,7 @@ def record_turn(settings: Settings, prompts: Prompts, evidence: EvidenceStore) -
         notes = reader_notes(prompts.note, state)
         record = stored_record(state, notes, _thread(runtime))
         store = evidence.store_of(runtime.store) if settings.store_provenance else None
-        lineage = await _lineage(store, runtime, record) if store else None
+        lineage = await _lineage(store, runtime, turn, record) if store else None
         record |= lineage.own if lineage else {}
         scope = evidence_scope(settings, runtime, turn["options"])
         bodies = await evidence.load(runtime.store, record_keys(record), state.get("bodies"), scope=scope)
@@ -172,9 +172,11 @@ def _thread(runtime: Runtime[Context]) -> str | None:
     return runtime.execution_info.thread_id if runtime.execution_info else None
 
 
-async def _lineage(store: BaseStore, runtime: Runtime[Context], record: Mapping[str, Any]) -> Lineage | None:
+async def _lineage(
+    store: BaseStore, runtime: Runtime[Context], turn: Turn, record: Mapping[str, Any]
+) -> Lineage | None:
     info, thread = runtime.execution_info, record["thread_id"]
-    return await lineage_of(record["turn_id"], thread, store, info) if info and thread is not None else None
+    return await lineage_of(turn, thread, store, info) if info and thread is not None else None
 
 
 async def _store(store: BaseStore, record: dict[str, Any], lineage: Lineage) -> None:

@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from typing_extensions import TypedDict
 
 from groundgraph.answers.citations import labels_in
-from groundgraph.answers.gated_model import AnswerGate
-from groundgraph.answers.label_gate import at_their_places
+from groundgraph.answers.gated_model import by_hand, labelled_places
 from groundgraph.core.errors import ReviewImpossible
 from groundgraph.core.evidence import EvidenceRecord, SourceResult
 from groundgraph.core.evidence_store import EvidenceStore
@@ -96,7 +95,7 @@ def review_answer(
         draft, check = state["draft"], state["check"]
         scope = evidence_scope(settings, runtime, state["turn"]["options"])
         results = await evidence.results(runtime.store, state["ranking"]["refs"], state.get("bodies"), scope=scope)
-        order = list(dict.fromkeys([*draft["order"], *range(1, len(results) + 1)]))
+        order = labelled_places(draft["order"], len(results))
         question = _question(state, settings, [results[place - 1] for place in order])
         decision, asked = _decided(question)
         review: Review = {"decision": decision.decision, "score": check["score"], "asked": asked}
@@ -106,7 +105,8 @@ def review_answer(
             review["reviewer"] = user["identity"]
         runtime.stream_writer({"stage": "review_answer", **review})
         if decision.decision == "replace":
-            draft = _replaced(draft, decision.text, results, order)
+            listing = draft["text"][draft["written"] :] if draft["written"] else ""
+            draft = by_hand(draft, decision.text, listing, results)
             draft["notes"] = [*draft["notes"], prompts.note("answer_replaced", state["turn"]["language"])]
         elif decision.decision == "approve":
             runtime.stream_writer({"stage": "answer_released"})
@@ -159,28 +159,3 @@ def _unknown_labels(decision: ReviewDecision | None, known: int) -> str:
     unknown = [label for label in labels_in(decision.text if decision else "") if label > known]
     listed = ", ".join(f"[{label}]" for label in unknown)
     return f"text: {listed} refers to no evidence; there are {known} pieces of it" if unknown else ""
-
-
-def _replaced(draft: Draft, text: str, results: Sequence[SourceResult], order: Sequence[int]) -> Draft:
-    """The draft with the person's words, which pass the same gate as a model's.
-
-    Args:
-        draft: the model's.
-        text: with the labels that the person saw.
-        results: in the order of the ranking.
-        order: for each of those labels the place in the ranking.
-    """
-    gate = AnswerGate(results, len(results))
-    body = gate.feed(at_their_places(text.strip(), order)) + gate.flush()
-    listing = draft["text"][draft["written"] :] if draft["written"] else ""
-    whole = body + (gate.below(at_their_places(listing, draft["order"])) if listing else "")
-    return {
-        **draft,
-        "text": whole,
-        "finish": "stop",
-        "order": gate.order,
-        "removed": gate.removed,
-        "removed_links": gate.removed_links,
-        "written": len(body),
-        "body": len(body),
-    }

@@ -17,7 +17,7 @@ from langgraph.store.base import BaseStore, Item, PutOp
 from groundgraph.answers.provenance import BEGUN_AS, KEPT_AT, provenance_namespace, reader_notes, stored_record
 from groundgraph.core.evidence import jsonable, preview
 from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.core.turn_values import Draft, Review, unread, withheld
+from groundgraph.core.turn_values import Draft, Review, Turn, unread, withheld
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings
@@ -43,6 +43,7 @@ _BRANCHES = ("update", "fork")
 _WAIT, _TRIES = 0.025, 40
 # What tells nothing to a reader of an edit: texts have a place of their own, and the rest is LangGraph's.
 _BY_NAME_ONLY = ("bodies",)
+_MARK = "edited"
 
 
 @dataclass(frozen=True)
@@ -59,28 +60,39 @@ class Lineage:
     own: dict[str, Any] = field(default_factory=dict)
 
 
-async def lineage_of(turn_id: str, thread_id: str, store: BaseStore, info: ExecutionInfo) -> Lineage:
+async def lineage_of(turn: Turn, thread_id: str, store: BaseStore, info: ExecutionInfo) -> Lineage:
     """The lineage of the turn that is about to be recorded.
 
     Whoever resumes a turn that was killed records it again in the same place. A fork is told by this: the thread holds
     the end of the same turn already.
 
     Args:
-        turn_id: a fork has that of the turn that it was forked from, since its prompts are the same.
+        turn: a fork has the id of the turn that it was forked from, since its prompts are the same.
         thread_id: the thread.
         store: with the records of the thread.
         info: of the running step.
     """
-    here = kept_here(info)
+    here, turn_id = kept_here(info), turn["id"]
+    edited = await _of_edited_message(turn, thread_id, store)
     earlier, saver = await store.aget(provenance_namespace(thread_id), turn_id), running_saver()
     if earlier is None or saver is None or earlier.value.get(KEPT_AT) == here:
-        return Lineage(here)
+        return Lineage(here, edited)
     points = await _points(saver, thread_id, turn_id, {here["space"], earlier.value.get(KEPT_AT, here)["space"]}, here)
     # A review that the next question ended left a record and no end.
     reviewed = earlier.value.get("review", {}).get("decision") == "none"
     if not reviewed and not any(point.ends_turn for point in points.values()):
-        return Lineage(here)
+        return Lineage(here, edited)
     return Lineage(here, _of_fork(turn_id, here, points, await records_of_turn(store, thread_id, turn_id)))
+
+
+async def _of_edited_message(turn: Turn, thread_id: str, store: BaseStore) -> dict[str, Any]:
+    """What the record of a turn has of its own that began again with its message edited."""
+    left = turn["edited"]
+    if left is None:
+        return {}
+    edited = {"messages": {turn["message_id"]: {"was": left["question"], "is": turn["question"]}}}
+    recorded = await store.aget(provenance_namespace(thread_id), left["turn_id"])
+    return {**({"forked_from": left["turn_id"]} if recorded else {}), "edited": edited}
 
 
 def _of_fork(
@@ -209,7 +221,7 @@ def _changed(channel: str, before: Mapping[str, Any], after: Mapping[str, Any]) 
     return {
         str(name): {"was": jsonable(was.get(name)), "is": jsonable(now.get(name))}
         for name in {**was, **now}
-        if was.get(name) != now.get(name)
+        if name != _MARK and was.get(name) != now.get(name)
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from groundgraph.report.turn_page import environment, recorded
+from groundgraph.report.words import plain
 
 _TEMPLATE = "turn_display.html.jinja2"
 
@@ -37,7 +38,7 @@ class TurnDisplay:
         return f"{type(self).__name__}({self.record['outcome']}: {self.record['answer']!r})"
 
     def _repr_html_(self) -> str:
-        return environment().get_template(_TEMPLATE).render(record=self.record)
+        return plain(environment().get_template(_TEMPLATE).render(record=self.record))
 
     def _repr_markdown_(self) -> str:
         record = self.record
@@ -47,7 +48,7 @@ class TurnDisplay:
             place = f"{_line(one['source_name'])}: {_line(one['location']['shown'])}"
             parts.append(f"- \\[{one['label']}\\] {_line(one['quote'])} ({place})")
         parts += [f"*{_line(note)}*" for note in record["notes"]]
-        return "\n\n".join(parts)
+        return plain("\n\n".join(parts))
 
 
 def _line(text: str) -> str:

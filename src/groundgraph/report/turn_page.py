@@ -56,7 +56,7 @@ def turn_page(record: Mapping[str, Any], *, settings: Settings | None = None, la
 
 
 def recorded(given: Any) -> Mapping[str, Any]:
-    """The record of a turn, of `given` in which its output holds it.
+    """The record of a turn, of `given` in which its output holds it, with the classes of failures and not their texts.
 
     Raises:
         InputInvalid: `given` is neither.
@@ -64,7 +64,42 @@ def recorded(given: Any) -> Mapping[str, Any]:
     record = given.get("provenance", given) if isinstance(given, Mapping) else given
     if not isinstance(record, Mapping) or "question" not in record:
         raise InputInvalid("A page is made of what load_provenance() gives, or of a turn's output['provenance'].")
-    return record
+    return _for_readers(record)
+
+
+# Texts of exceptions name hosts and paths: they are for log and record.
+
+# As `groundgraph.core.failure.described` writes it.
+_DESCRIBED = re.compile(r"([^\W\d]\w*(?: \d{3})?): ")
+
+
+def _for_readers(record: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {name: _classes(record[name]) for name in ("models", "citation_check", "strategies") if name in record}
+    if "stages" in record["intent"]:
+        kept["intent"] = {**record["intent"], "stages": _classes(record["intent"]["stages"])}
+    return {**record, **kept, "sources": {name: _source(report) for name, report in record["sources"].items()}}
+
+
+def _source(report: Mapping[str, Any]) -> dict[str, Any]:
+    told = dict(report)
+    if report["status"] in ("failed", "schema_changed") and "error_type" in report:
+        told["error"] = report["error_type"]
+    if "degraded" in report:
+        told["degraded"] = [
+            {**one, "reason": one.get("error_type", one.get("reason", ""))} for one in report["degraded"]
+        ]
+    return told
+
+
+def _classes(value: Any, *, of_failure: bool = False) -> Any:
+    """`value` of a record with the class alone of each exception in it that is told with its text."""
+    if isinstance(value, Mapping):
+        told = ("error", "reason", "unavailable")
+        return {name: _classes(inner, of_failure=of_failure or name in told) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_classes(inner, of_failure=of_failure) for inner in value]
+    found = _DESCRIBED.match(value) if of_failure and isinstance(value, str) else None
+    return found[1] if found else value
 
 
 def words_of(record: Mapping[str, Any], settings: Settings | None, language: str | None) -> Words:

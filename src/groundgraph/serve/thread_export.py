@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from groundgraph.answers.label_gate import LABEL_OR_CODE, escape_labels, label_numbers
+from groundgraph.report.words import plain
 from groundgraph.serve.conversations import KeptTurn
 
 Record = Mapping[str, Any]
@@ -36,7 +37,7 @@ def turn_markdown(record: Record, before: str = "") -> str:
     listed = [f"[^{before}{one['label']}]: {_found(one['shown'])}: “{_found(one['quote'])}”" for one in citations]
     answer = LABEL_OR_CODE.sub(footnotes, record["answer"].strip())
     parts = [f"**{_line(record['question'])}**", answer, *notes, "\n".join(listed)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return plain("\n\n".join(part for part in parts if part)) + "\n"
 
 
 def thread_markdown(title: str, turns: Sequence[KeptTurn], records: Mapping[str, Record]) -> str:
@@ -45,7 +46,7 @@ def thread_markdown(title: str, turns: Sequence[KeptTurn], records: Mapping[str,
     for number, turn in enumerate(_latest(turns), 1):
         record = records.get(turn.id)
         shown.append(turn_markdown(record, f"{number}-") if record else f"**{_line(turn.question)}**\n")
-    return "\n".join(shown)
+    return plain("\n".join(shown))
 
 
 def thread_json(title: str, turns: Sequence[KeptTurn], records: Mapping[str, Record]) -> dict[str, Any]:

@@ -191,11 +191,12 @@ class Settings(Shown):
         none and must not fail for want of a key."""
         base = self.knowledge_base
         bare = base.model_copy(update={"embeddings": None, "topic_index": None}) if base else None
-        sources = [entry.without_models() for entry in self.sources]
+        entries = [entry.without_models() for entry in self.sources]
+        sources = {"sources": entries} if entries else {}
         intent = self.intent.model_copy(update=_WITHOUT_EXTRACTION)
         models = dict.fromkeys(("llm", "query_llm", "embeddings"))
         checks = self.citation_check.model_copy(update={"entailment": "off"})
-        without = {**models, "knowledge_base": bare, "intent": intent, "sources": sources, "citation_check": checks}
+        without = {**models, "knowledge_base": bare, "intent": intent, "citation_check": checks, **sources}
         if self._own_asking:
             asks = self.synthesis.ask_back.model_copy(update={"model": True})  # type: ignore[union-attr]
             without["synthesis"] = self.synthesis.model_copy(update={"ask_back": asks})

@@ -50,6 +50,20 @@ def test_words_that_look_like_markup_become_no_heading(text):
     assert [block.title for block in blocks if block.level] == ["Real"]
 
 
+def test_a_cell_that_spans_rows_stands_in_each_and_one_that_spans_columns_once():
+    body = (
+        "<table><tr><th>Part<th>Size<th>Price</tr><tr><td rowspan=2>Valve<td>small<td>9</tr><tr><td>large<td>13</tr>"
+        "<tr><td>Nut<td colspan=2>free</tr><tr><td>Bolt<td>m<td rowspan=2>3</tr><tr><td>Pin<td>l</tr>"
+        "<tr><td rowspan=99999 colspan=x>Cap<td>s<td>1</tr></table>"
+    )
+    assert markdown(body).splitlines() == [
+        "| Part | Size | Price |",
+        "|---|---|---|",
+        *("| Valve | small | 9 |", "| Valve | large | 13 |", "| Nut | free |  |"),
+        *("| Bolt | m | 3 |", "| Pin | l | 3 |", "| Cap | s | 1 |"),
+    ]
+
+
 def test_a_row_without_text_is_left_out_and_empty_cells_stay():
     rows = "<tr><th>a</th><th>b</th></tr><tr><td></td><td> </td></tr><tr><td></td><td>2</td></tr>"
     assert markdown(f"<table>{rows}</table>") == "| a | b |\n|---|---|\n|  | 2 |\n"

@@ -69,11 +69,30 @@ def test_front_matter_is_metadata_and_the_full_text_is_kept(tmp_path):
     ],
     ids=["bomb", "python", "deep", "long", "date", "key"],
 )
-def test_front_matter_that_is_not_read_is_told_and_stays_in_the_text(tmp_path, front_matter, reason):
+def test_front_matter_that_is_not_read_is_told_and_is_no_text(tmp_path, front_matter, reason):
     document = loaded(tmp_path, f"---\n{front_matter}\n---\n# Pump\n\nBody.\n")
-    assert document.body_start == 0
+    assert document.text[document.body_start :] == "# Pump\n\nBody.\n"
+    assert document.title == "Pump"
     [warning] = document.warnings
-    assert warning.startswith(f"the front matter was taken as text: {reason}")
+    assert warning.startswith(f"the front matter cannot be read and was left out: {reason}")
+
+
+def test_what_stands_between_rules_and_names_no_field_is_text(tmp_path):
+    document = loaded(tmp_path, "---\nPumps are red.\n---\nBody.\n")
+    assert (document.body_start, len(document.warnings)) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Open <!-- not\nyet --> at 8 bar.", "Open         \n        at 8 bar."),
+        ("`<!-- a -->` and\n```\n<!-- b -->\n```\n", "`<!-- a -->` and\n```\n<!-- b -->\n```\n"),
+        ("Never <!-- closed", "Never <!-- closed"),
+    ],
+)
+def test_comments_of_markdown_are_no_text(tmp_path, text, shown):
+    assert loaded(tmp_path, text).text == shown
+    assert loaded(tmp_path, text, "a.txt").text == text
 
 
 @pytest.mark.parametrize(

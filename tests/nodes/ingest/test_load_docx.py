@@ -27,6 +27,14 @@ def test_headings_paragraphs_and_tables_become_markdown():
     assert [chunk.headings for chunk in HeadingChunker()(document)] == [("Manual",), ("Service",), ("Service", "Parts")]
 
 
+def test_hidden_text_is_left_out_and_told():
+    hidden = "<w:p><w:r><w:rPr><w:vanish{}/></w:rPr><w:t>{}</w:t></w:r><w:r><w:t>It is red.</w:t></w:r></w:p>"
+    body = hidden.format("", "Secret. ") + hidden.format(' w:val="0"', "Shown. ")
+    document = load_docx(docx(body), "a.docx")
+    assert document.text == "It is red.\n\nShown. It is red.\n"
+    assert document.warnings == ("hidden text was left out",)
+
+
 def test_every_document_of_the_data_is_read(data):
     texts = {path.name: load_document(path, path.name) for path in sorted((data / "documents/docx").glob("*.docx"))}
     assert len(texts) == 5

@@ -53,7 +53,13 @@ def test_each_page_is_a_part_with_its_number_and_chunks_count_offsets_from_the_p
 
 @pytest.mark.parametrize(
     ("given", "title"),
-    [("Manual of pumps", "Manual of pumps"), ("untitled", "a"), ("10811.exe", "a"), ("Microsoft Word - x", "a")],
+    [
+        ("Manual of pumps", "Manual of pumps"),
+        ("untitled", "a"),
+        ("(anonymous)", "a"),
+        ("10811.exe", "a"),
+        ("Microsoft Word - x", "a"),
+    ],
 )
 def test_the_title_is_that_of_the_document_unless_a_program_left_it_behind(tmp_path, given, title):
     assert loaded(pdf(tmp_path / "a.pdf", [PUMPS], title=given)).title == title
@@ -201,3 +207,32 @@ def test_several_threads_read_pdfs_but_only_one_at_a_time_is_in_pdfium(tmp_path,
 def test_a_long_list_of_poor_pages_is_told_in_short(tmp_path):
     [warning] = loaded(pdf(tmp_path / "a.pdf", [PUMPS, *[""] * 30])).warnings
     assert "20, 21 and 10 more with fewer" in warning
+
+
+@pytest.mark.covers("K13")
+def test_raised_digits_are_told_from_what_they_stand_behind(tmp_path):
+    from reportlab.pdfgen.canvas import Canvas
+
+    canvas = Canvas(str(tmp_path / "a.pdf"))
+    # As some programs write: the size in the matrix and not in the font.
+    for line, (scale, turned) in enumerate([(1, 0), (12, 0), (1, 90)]):
+        canvas.saveState()
+        canvas.translate(60 + 300 * (line == 2), 700 - 150 * line)
+        canvas.rotate(turned)
+        canvas.scale(scale, scale)
+        text = canvas.beginText(0, 0)
+        for words, size, rise in [
+            ("The mill takes 10", 12, 0), ("6", 8, 5), (" litres, 10", 12, 0), ("-3", 8, 5), (" of 40 m", 12, 0),
+            ("2", 8, 5), (", the gate", 12, 0), ("12", 7, 5), (" has 25", 12, 0), ("1", 8, 0), (" CO", 12, 0),
+            ("2", 8, -3), (".", 12, 0),
+        ]:  # fmt: skip
+            text.setFont("Helvetica", size / scale)
+            text.setRise(rise / scale)
+            text.textOut(words)
+        canvas.drawText(text)
+        canvas.restoreState()
+    canvas.save()
+    lines = [" ".join(line.split()) for line in loaded(tmp_path / "a.pdf").text.split("The mill")[1:]]
+    told = "takes 10^6 litres, 10^-3 of 40 m², the gate¹² has 251 CO2."
+    assert lines[:2] == [told, told]
+    assert "^" not in lines[2]

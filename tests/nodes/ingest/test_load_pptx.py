@@ -56,6 +56,45 @@ def test_the_presentation_of_the_data_has_its_two_slides(data):
     ]
 
 
+def _with_charts() -> bytes:
+    from pptx import Presentation
+    from pptx.chart.data import CategoryChartData, XyChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    deck = Presentation()
+    shapes = deck.slides.add_slide(deck.slide_layouts[5]).shapes
+    shapes.title.text = "Trips"
+    by_planet, measured = CategoryChartData(), XyChartData()
+    by_planet.categories = ["Mars", "Venus"]
+    by_planet.add_series("2025", (0, 7))
+    by_planet.add_series("2026", (4.5, None))
+    chart = shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 100, 100, by_planet).chart
+    chart.has_title = True
+    chart.chart_title.text_frame.text = "Trips by planet"
+    measured.add_series("speed").add_data_point(1.5, 20)
+    shapes.add_chart(XL_CHART_TYPE.XY_SCATTER, 0, 0, 100, 100, measured)
+    deck.save(saved := io.BytesIO())
+    return saved.getvalue()
+
+
+@pytest.mark.covers("B12")
+def test_the_values_of_charts_are_tables_and_those_that_cannot_be_read_are_told():
+    data = _with_charts()
+    document = load_pptx(data, "a.pptx")
+    tables = "|  | 2025 | 2026 |\n| Mars | 0 | 4.5 |\n| Venus | 7 |  |\n\n|  | speed |\n| 1.5 | 20 |"
+    assert document.text == f"Trips\n\nTrips by planet\n\n{tables}"
+    with zipfile.ZipFile(io.BytesIO(data)) as whole, zipfile.ZipFile(damaged := io.BytesIO(), "w") as kept:
+        for entry in whole.infolist():
+            text = whole.read(entry)
+            kept.writestr(
+                entry.filename, text.replace(b"c:plotArea", b"c:plot") if "/charts/c" in entry.filename else text
+            )
+    document = load_pptx(damaged.getvalue(), "a.pptx")
+    assert document.text.startswith("Trips")
+    [warning] = document.warnings
+    assert warning.startswith("2 charts were left out, their values cannot be read: Chart")
+
+
 def _without(name: str) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(DECK)) as whole, zipfile.ZipFile(out, "w") as kept:

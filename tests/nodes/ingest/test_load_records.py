@@ -233,3 +233,61 @@ def test_reading_a_workbook_leaves_the_filters_of_warnings_as_they_were():
     before = list(warnings.filters)
     assert rows(load_xlsx(xlsx({"S": [["a"], [1]]}), "a.xlsx")) == [{"a": 1, "sheet": "S"}]
     assert warnings.filters == before
+
+
+def edited_xlsx(edit) -> bytes:
+    import openpyxl
+
+    workbook = openpyxl.Workbook()
+    edit(workbook)
+    workbook.save(buffer := io.BytesIO())
+    return buffer.getvalue()
+
+
+def test_a_sheet_is_read_as_it_is_seen():
+    def edit(workbook):
+        sheet = workbook.active
+        sheet.title = "Q2"
+        lines = [
+            ["Quarterly report"],
+            [],
+            ["Region", "City", "Share"],
+            ["North", "Umea", 0.25],
+            [None, "Lulea", 0.1234],
+        ]
+        for line in [*lines, [None] * 3, ["South", "Lund", 3]]:
+            sheet.append(line)
+        sheet.merge_cells("A4:A6")
+        sheet.merge_cells("A1:C1")
+        for row, shown in ((4, "0%"), (5, "0.00%"), (7, '0.0" %"')):
+            sheet.cell(row, 3).number_format = shown
+        hidden = workbook.create_sheet("Old")
+        hidden.append(["a", "b"])
+        hidden.append([1, 2])
+        hidden.sheet_state = "hidden"
+
+    document = load_xlsx(edited_xlsx(edit), "a.xlsx")
+    assert rows(document) == [
+        {"Region": "North", "City": "Umea", "Share": 0.25, "sheet": "Q2"},
+        {"Region": "North", "City": "Lulea", "Share": 0.1234, "sheet": "Q2"},
+        {"Region": "South", "City": "Lund", "Share": 3, "sheet": "Q2"},
+    ]
+    assert texts(document)[1] == "Region: North\nCity: Lulea\nShare: 12.34 %\nsheet: Q2: Quarterly report"
+    assert "Share: 25 %" in texts(document)[0]
+    assert "Share: 3\n" in texts(document)[2]
+    assert [part.metadata["file_row"] for part in document.parts] == [4, 5, 7]
+    assert document.warnings == ("1 sheets were left out, they are hidden: Old",)
+
+
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        ([["Name"], ["Pump"], ["Seal"], ["Valve"]], ["Name"]),
+        ([["Name"], ["Pump", 3], ["Seal", 4]], ["Name", "column 2"]),
+        ([["Report"], ["of May"], ["Name", "Days"], ["Pump", 3]], ["Name", "Days"]),
+        ([["Name", "Days"], ["Pump"], ["Seal", "x"]], ["Name", "Days"]),
+    ],
+)
+def test_only_what_stands_alone_above_names_is_a_title(lines, names):
+    found = {name for row in rows(load_xlsx(xlsx({"S": lines}), "a.xlsx")) for name in row}
+    assert found == {*names, "sheet"}
