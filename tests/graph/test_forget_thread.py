@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
 from turns import QUOTING, ask, build, docs, thread
 
+from groundgraph import InMemorySource, load_settings, open_graph, prune_checkpoints
 from groundgraph.core.errors import ThreadBusy
 from groundgraph.core.evidence_store import NAMESPACE
 from groundgraph.graph import forget_thread as module
@@ -33,6 +35,24 @@ async def test_forget_waits_for_the_turn_and_leaves_nothing_of_it(tmp_path: Path
             assert await saver.conn.execute_fetchall(f"SELECT count(*) FROM {table}") == [(0,)]
     assert await store.asearch(("groundgraph",), limit=100) == []
     assert (await turn)["outcome"] == "answered"
+
+
+@pytest.mark.covers("F14", "fault 96")
+@pytest.mark.parametrize("way", ["forgotten", "pruned"])
+async def test_no_file_of_a_graph_that_goes_on_holds_what_was_forgotten(
+    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with open_graph(load_settings({}), sources=[InMemorySource(["Pump 17 is red."])]) as graph:
+        for thread in ("kept", "gone"):
+            await ask(graph, f"Is pump 17 red, {thread}narwhal?", on=thread)
+        if way == "forgotten":
+            await forget_thread(graph, "gone")
+        else:
+            await prune_checkpoints(graph, older_than=timedelta(0), threads=["gone"], compact=False)
+        files = [path.read_bytes() for path in (tmp_path / ".groundgraph").rglob("*") if path.is_file()]
+    assert any(b"keptnarwhal" in data for data in files)
+    assert not any(b"gonenarwhal" in data for data in files)
 
 
 @pytest.mark.covers("F14", "fault 96")

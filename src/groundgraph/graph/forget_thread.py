@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,7 +56,25 @@ async def forget_thread(graph: TurnRunner, thread_id: str) -> Forgotten:
     async with held_thread(graph.checkpointer, thread_id, wait):
         candidates = await _own_references(graph, thread_id)
         removed = await remove_thread(graph, thread_id)
-    return replace(removed, bodies=await remove_unused(graph, candidates))
+    forgotten = replace(removed, bodies=await remove_unused(graph, candidates))
+    await empty_logs(graph.checkpointer, graph.store)
+    return forgotten
+
+
+async def empty_logs(*holders: Any) -> None:
+    """Empty the write-ahead logs of SQLite savers and stores, which would hold what was removed until so much is
+    written that SQLite begins them anew. While another process reads a file, its log stays.
+
+    Args:
+        holders: savers and stores of any kind; turns of SQLite's wait meanwhile.
+    """
+    aiosqlite = sys.modules.get("aiosqlite")
+    for holder in holders:
+        connection = getattr(holder, "conn", None)
+        if aiosqlite and isinstance(connection, aiosqlite.Connection):
+            async with holder.lock:
+                await connection.commit()
+                await connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 async def _own_references(graph: TurnRunner, thread_id: str) -> set[str]:

@@ -26,6 +26,8 @@ from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
 from groundgraph.storage.storage_errors import sqlite_error
 
 _LOCK_TIMEOUT = 5.0
+# What is removed is overwritten; some builds of SQLite leave it in the file else.
+_OVERWRITE = "PRAGMA secure_delete=ON"
 
 
 class OpenGraph:
@@ -119,6 +121,7 @@ async def _open_saver(stack: AsyncExitStack, server: _Server, settings: Settings
 
     path = await run_blocking(_prepared, settings.at(saver.path))
     connection = await stack.enter_async_context(aiosqlite.connect(path))
+    await connection.execute(_OVERWRITE)
     return AsyncSqliteSaver(connection, serde=CheckpointSerializer())
 
 
@@ -138,6 +141,7 @@ async def _open_store(stack: AsyncExitStack, server: _Server, settings: Settings
     path = await run_blocking(_prepared, settings.at(saver.path))
     connection = await stack.enter_async_context(aiosqlite.connect(path, isolation_level=None))
     await connection.execute("PRAGMA synchronous=NORMAL")
+    await connection.execute(_OVERWRITE)
     store = await stack.enter_async_context(SqliteStore(connection, path))
     # Another process may be taking the same steps of the same new file; afterwards there are none left.
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ from groundgraph.answers.provenance import provenance_namespace, turn_of_thread
 from groundgraph.core.errors import ConfigurationError, InputInvalid, StorageDamaged
 from groundgraph.core.evidence_store import NAMESPACE
 from groundgraph.core.thread_id import checked_thread_id
-from groundgraph.graph.forget_thread import remove_thread, remove_unused
+from groundgraph.graph.forget_thread import empty_logs, remove_thread, remove_unused
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.storage.damaged_rows import damaged
 from groundgraph.storage.records import items_below, keys_in, referred
@@ -206,7 +206,7 @@ async def keys_before(store: Any, namespace: tuple[str, ...], seconds: float) ->
         return {row[0] for row in await cursor.fetchall()}
 
 
-async def compact_files(holders: Iterable[Any]) -> None:
+async def compact_files(holders: Sequence[Any]) -> None:
     """Give the space of removed rows back to the disk; a file needs as much again while it is rewritten.
 
     Args:
@@ -221,7 +221,7 @@ async def compact_files(holders: Iterable[Any]) -> None:
         for connection in connections.values():
             await connection.commit()
             await connection.execute("VACUUM")
-            await connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    await empty_logs(*holders)
 
 
 # Longer than `WRITTEN_AGAIN_AFTER`, so that a turn of another process, whose checkpoints may not be there yet, loses
@@ -357,6 +357,8 @@ class _Pruning:
         total = replace(total, bodies=await remove_unused(self.graph, candidates))
         if compact:
             await compact_files(self._holders())
+        else:
+            await empty_logs(*self._holders())
         return total
 
     async def _old_texts(self) -> set[str]:
