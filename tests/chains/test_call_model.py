@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from functools import partial
+from types import SimpleNamespace
 from unittest.mock import ANY
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
+from openai import LengthFinishReasonError
 from virtual_time import in_virtual_time
 
 from groundgraph.core.errors import ModelBudgetSpent, ModelError, ModelTimeout
@@ -246,3 +248,12 @@ def test_a_service_that_asked_to_wait_is_not_called_by_others_before():
     (error, tries), _ = in_virtual_time(calls())
     assert (type(error), tries) == (ModelError, 0)
     assert "not to be called" in str(error)
+
+
+@pytest.mark.covers("fault 21")
+async def test_a_structured_reply_at_its_length_limit_is_told_as_cut_off():
+    async def cut() -> None:
+        raise LengthFinishReasonError(completion=SimpleNamespace(usage=None))  # type: ignore[arg-type]
+
+    with pytest.raises(ModelError, match="cut off"):
+        await call_with_retries(cut, limit=5, attempts=1)

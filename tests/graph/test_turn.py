@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 from growth import uncollected
 from held_source import held_source, lag_while_blocked
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from turns import QUESTION, ask, asked_by, asking, build, docs, notes, thread
 from virtual_time import in_virtual_time
@@ -627,3 +628,12 @@ async def test_a_blocking_source_does_not_hold_up_the_loop() -> None:
     result = await ask(graph)
     assert result["outcome"] == "answered"
     assert await lag < 0.1
+
+
+async def test_parts_of_a_message_that_are_no_text_are_told_as_unread() -> None:
+    picture = {"type": "image", "url": "https://example.com/pump.png"}
+    message = HumanMessage([{"type": "text", "text": "Which grant types does OAuth have?"}, picture])
+    output = await build(sources=[docs()]).ainvoke({"messages": [message]})
+    assert "Only the text of the message was read" in output["notes"][0]
+    plain = await build(sources=[docs()]).ainvoke({"messages": [HumanMessage([{"type": "text", "text": "Hello"}])]})
+    assert not any("Only the text" in note for note in plain["notes"])

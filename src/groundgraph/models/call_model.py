@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WIDE = re.compile(r"[^\u0000-\u024f]")
+CUT_OFF = "its reply was cut off; let it write more tokens (llm.max_tokens), or cut smaller chunks"
+# What OpenAI's package raises over a structured reply at its length limit.
+_CUT_OFF = "LengthFinishReasonError"
 _BACKOFF = wait_exponential(multiplier=0.5, max=8) + wait_random(0, 1)
 
 
@@ -120,6 +123,8 @@ async def call_with_retries(
     except ModelError:
         raise
     except Exception as error:
+        if type(error).__name__ == _CUT_OFF:
+            raise ModelError(CUT_OFF) from None
         tell_failure(error, "model", model_name(service))  # type: ignore[arg-type]
         raise ModelError(described(error)) from error
 
@@ -397,7 +402,7 @@ def _whole(reply: AIMessage) -> AIMessage:
     if finish == "refusal" or refusal_text(reply):
         raise ModelError("it refused")
     if finish == "length":
-        raise ModelError("its reply was cut off; let it write more tokens (llm.max_tokens), or cut smaller chunks")
+        raise ModelError(CUT_OFF)
     if not without_thoughts(text_of(reply)):
         raise ModelError("it wrote nothing")
     return reply

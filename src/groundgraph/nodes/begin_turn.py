@@ -410,6 +410,12 @@ def _marks(message: BaseMessage | None) -> dict[str, Any]:
     return found
 
 
+def _parts_unread(message: BaseMessage | None) -> int:
+    """How many pictures, files and the like `message` holds."""
+    parts = message.content if message and isinstance(message.content, list) else []
+    return sum(isinstance(part, dict) and part.get("type") != "text" for part in parts)
+
+
 def _issues(
     message: BaseMessage | None, metadata: dict[str, Any], prompts: Prompts, language: str, settings: Settings
 ) -> list[str]:
@@ -419,6 +425,8 @@ def _issues(
         issues.append(prompts.note("characters_replaced", language, count=marks["replaced"]))
     if marks.get("truncated"):
         issues.append(prompts.note("message_truncated", language, limit=settings.limits.message_chars))
+    if unread := _parts_unread(message):
+        issues.append(prompts.note("parts_unread", language, count=unread))
     style = metadata.get("synthesis_style")
     if style is not None and style not in STYLES:
         issues.append(prompts.note("unknown_style", language, style=style))
