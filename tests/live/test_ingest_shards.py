@@ -22,9 +22,8 @@ from groundgraph import ingest_graph, load_settings
 from groundgraph.core.errors import GroundGraphError, StorageLocked
 from groundgraph.core.knowledge_store import Verified
 from groundgraph.graph.ingest_documents import run_ingest
-from groundgraph.graph.ingest_shards import ingest_shards
+from groundgraph.graph.ingest_shards import by_processes, in_turn, ingest_shards
 from groundgraph.graph.knowledge_base_files import knowledge_base_file, weaviate_store
-from groundgraph.graph.shard_engines import by_processes, in_turn
 from groundgraph.ingest.ingest_report import IngestReport
 from groundgraph.sources.weaviate_base.lock import writing
 from groundgraph.sources.weaviate_base.server import BaseServer
@@ -147,7 +146,7 @@ DRIVER = """
 import asyncio, signal, sys
 from functools import partial
 from groundgraph.graph.ingest_shards import ingest_shards
-from groundgraph.graph.shard_engines import by_processes
+from groundgraph.graph.ingest_shards import by_processes
 from groundgraph.testing import NgramEmbeddings
 
 engine = partial(by_processes, workers=2)

@@ -29,7 +29,7 @@ from groundgraph.core.errors import ConfigurationError
 from groundgraph.serve.conversations import User
 from groundgraph.serve.openai_api import openai_routes
 from groundgraph.serve.page_api import page_routes
-from groundgraph.serve.server_ingest import server_ingest
+from groundgraph.serve.server_page import server_ingest
 from groundgraph.serve.users import Users
 
 pytestmark = pytest.mark.live

@@ -17,9 +17,8 @@ from groundgraph.core.filters import check_filters
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.secret_mask import know_secrets
-from groundgraph.graph.check_given import check_given
-from groundgraph.graph.configured_extractor import configured_extractor
-from groundgraph.graph.parts import GraphParts, Models
+from groundgraph.graph.configured_models import configured_extractor
+from groundgraph.graph.parts import GraphParts, Models, check_given
 from groundgraph.models.chat_model import configured_model, named_model, without_thinking
 from groundgraph.nodes.node import scope_problems
 from groundgraph.prompts import Prompts
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
     from langchain_core.documents import BaseDocumentCompressor
     from langchain_core.language_models import BaseChatModel
 
-    from groundgraph.answers.ask_extractor import AskExtractor
     from groundgraph.answers.clustering import ClusterMethod
+    from groundgraph.answers.extract_intent import AskExtractor
     from groundgraph.answers.strategy_chain import Rerank
     from groundgraph.core.chain import SupportJudge
     from groundgraph.nodes.second_opinion import AskJudge
@@ -121,7 +120,7 @@ class Resources:
 def _embedder(settings: Settings, passed: Embeddings | Embedder | str | None) -> Embedder | None:
     if passed is None and settings.embedding_model is None:
         return None
-    from groundgraph.graph.configured_embedder import configured_embedder
+    from groundgraph.graph.configured_models import configured_embedder
 
     return configured_embedder(settings, passed)
 
@@ -139,7 +138,7 @@ def _with_topic_indices(
 ) -> list[GroundedSource]:
     if not settings.topic_indices:
         return sources
-    from groundgraph.graph.configured_topics import with_topic_indices
+    from groundgraph.graph.configured_sources import with_topic_indices
 
     return with_topic_indices(sources, settings, prompts, model)
 
@@ -175,7 +174,7 @@ def _judge(
         if passed is not None:
             raise ConfigurationError([Problem("support_judge", "has no effect without citation_check.entailment")])
         return None
-    from groundgraph.graph.configured_judge import configured_judge
+    from groundgraph.graph.configured_models import configured_judge
 
     return configured_judge(settings, prompts, chat_model, passed)
 

@@ -67,7 +67,7 @@ def _computing(resources: Resources) -> ComputeAnswer | None:
     if model is None or all(source.computing() is None for source in sources):
         return None
     # Loaded where there is something to compute over.
-    from groundgraph.answers.ask_extractor import AskExtractor
+    from groundgraph.answers.extract_intent import AskExtractor
     from groundgraph.answers.propose_computation import ProposeComputation
 
     return ComputeAnswer(

@@ -6,7 +6,7 @@ import pytest
 from asking import ask, opened
 from plant_database import fill
 
-from groundgraph.core.errors import FilterInvalid
+from groundgraph.core.computation import Proposal
 from groundgraph.sources.sql import SqlSource
 
 
@@ -15,67 +15,8 @@ async def incidents(plant):
     return opened(SqlSource(plant, table="incidents", name="plant", text_search_fields=["title", "month"]))
 
 
-async def explicit(source, filters=None, **wanted):
-    (result,) = await ask(source, "x", raw={"aggregate": wanted}, **(filters or {}))
-    return result
-
-
 async def by_rule(source, question, **filters):
     return (await ask(source, question, **filters))[0]
-
-
-@pytest.mark.covers("R15")
-@pytest.mark.parametrize(
-    ("wanted", "filters", "value", "rows"),
-    [
-        ({"function": "count"}, {}, 5, 5),
-        ({"function": "count"}, {"severity": "critical", "month": "March"}, 2, 2),
-        ({"function": "count", "field": "duration"}, {}, 4, 4),
-        ({"function": "sum", "field": "duration"}, {"severity": "critical"}, 12.5, 3),
-        ({"function": "average", "field": "duration"}, {"month": "March"}, 5 / 3, 3),
-        ({"function": "min", "field": "duration"}, {}, 0.5, 4),
-        ({"function": "max", "field": "duration", "table": "incidents"}, {}, 8.0, 4),
-        ({"function": "max", "field": "day"}, {}, "2026-04-01", 4),
-        ({"function": "sum", "field": "duration"}, {"month": "May"}, None, 0),
-    ],
-)
-async def test_an_intent_can_ask_for_a_computation(incidents, wanted, filters, value, rows):
-    result = await explicit(incidents, filters, **wanted)
-    assert result.metadata["computed"] is True
-    assert (result.metadata["value"], result.metadata["rows"]) == (pytest.approx(value), rows)
-    assert result.metadata["filters"] == filters
-    assert result.metadata["function"] == wanted["function"]
-
-
-@pytest.mark.covers("R15")
-async def test_the_result_states_the_computation(incidents):
-    result = await explicit(incidents, {"severity": "critical", "month": "March"}, function="count")
-    assert result.content == "count of rows in incidents where severity = critical and month = March: 2"
-    assert result.source_id.startswith("incidents/computed:")
-
-
-@pytest.mark.covers("R15")
-@pytest.mark.parametrize(
-    ("wanted", "message"),
-    [
-        ({"function": "sum", "field": "durations"}, "Did you mean 'duration'"),
-        ({"function": "sum"}, "needs a `field`"),
-        ({"function": "sum", "field": "title"}, "is a string"),
-        ({"function": "count", "table": "incident"}, "Did you mean 'incidents'"),
-        ({"function": None}, "needs a function"),
-        ({"function": "sum", "field": 'duration") FROM pumps --'}, "has no field"),
-    ],
-)
-async def test_what_an_intent_asks_for_is_validated(incidents, wanted, message):
-    with pytest.raises(FilterInvalid, match=message):
-        await explicit(incidents, **wanted)
-
-
-@pytest.mark.covers("R15")
-async def test_a_function_that_is_not_offered_is_said_to_be_needed(incidents):
-    result = await explicit(incidents, function="median", field="duration")
-    assert result.metadata["needs_computation"] is True
-    assert "median" in result.content
 
 
 @pytest.mark.covers("R15")
@@ -216,7 +157,7 @@ async def test_texts_that_are_numbers_are_computed_when_they_are_declared_so(ove
         {"schema": [{"name": "income", "type": "number"}]},
         sales=[("Oslo", "1,200"), ("Oslo", "300.5"), ("Oslo", "n/a"), ("Rome", "7"), ("Rome", None)],
     )
-    result = await explicit(source, {"city": "Oslo"}, function="sum", field="income")
+    result = await source.computing().run(Proposal("sales", "sum", field="income"), {"city": "Oslo"})
     assert result.metadata["value"] == 1500.5
     assert "1 rows were left out" in result.content
     rows = await ask(source, "Oslo", income={"gte": 1000})
