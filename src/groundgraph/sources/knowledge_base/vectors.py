@@ -370,11 +370,11 @@ class VectorCache:
                 return known
             saved = saved_name(connection) if self._folder else ""
             base = known if known and known.is_of(revision.base, dimension, saved) else None
-            if base and base.revision.changes > revision.changes:
-                if not from_scratch:
-                    raise OutdatedSnapshot
-                base = None
-            base = base or self._begun(connection, revision, dimension, saved)
+            newer = base is not None and base.revision.changes > revision.changes
+            if newer and not from_scratch:
+                raise OutdatedSnapshot
+            if base is None or newer:
+                base = self._begun(connection, revision, dimension, saved)
             loaded = _brought_up_to(base, connection, revision)
             if not loaded.saved and loaded.there.size and loaded.there.mean() < 1 - _MOST_GONE:
                 loaded = _brought_up_to(Vectors(revision, dimension), connection, revision)
