@@ -9,6 +9,8 @@ from plant_database import fill
 from groundgraph.core.computation import Proposal
 from groundgraph.sources.sql import SqlSource
 
+pytestmark = pytest.mark.covers("R15")
+
 
 @pytest.fixture
 async def incidents(plant):
@@ -19,7 +21,6 @@ async def by_rule(source, question, **filters):
     return (await ask(source, question, **filters))[0]
 
 
-@pytest.mark.covers("R15")
 @pytest.mark.parametrize(
     ("question", "function", "field", "filters", "value"),
     [
@@ -42,7 +43,7 @@ async def test_a_question_is_read_by_rule(incidents, question, function, field, 
     assert found == {"function": function, "field": field, "filters": filters, "value": pytest.approx(value)}
 
 
-@pytest.mark.covers("R15", "A7")
+@pytest.mark.covers("A7")
 @pytest.mark.parametrize(
     ("question", "needs"),
     [
@@ -57,7 +58,7 @@ async def test_any_other_computation_is_said_to_be_needed(incidents, question, n
     assert result.metadata["needs"] == needs
 
 
-@pytest.mark.covers("R15", "A7")
+@pytest.mark.covers("A7")
 async def test_of_several_date_columns_the_named_or_the_declared_one_is_meant(tmp_path):
     rows = [("Leak", "2026-03-02", "2026-04-01"), ("Noise", "2026-02-20", "2026-03-01")]
     path = fill(tmp_path / "d.db", "CREATE TABLE tickets (title TEXT, opened DATE, closed DATE)", tickets=rows)
@@ -70,20 +71,18 @@ async def test_of_several_date_columns_the_named_or_the_declared_one_is_meant(tm
     assert (meant.metadata["filters"].keys(), meant.metadata["value"]) == ({"opened"}, 1)
 
 
-@pytest.mark.covers("R15", "A7")
+@pytest.mark.covers("A7")
 async def test_a_column_that_is_asked_for_is_not_summed(over):
     source = over("CREATE TABLE orders (id INTEGER PRIMARY KEY, customer INT)", orders=[(1, 101), (2, 7)])
     result = await by_rule(source, "How many customers are there?")
     assert "computed" not in result.metadata
 
 
-@pytest.mark.covers("R15")
 async def test_the_callers_filters_hold_beside_those_of_the_question(incidents):
     assert (await by_rule(incidents, "How many critical incidents?", month="April")).metadata["rows"] == 1
     assert (await by_rule(incidents, "How many incidents?", month="April")).metadata["rows"] == 2
 
 
-@pytest.mark.covers("R15")
 async def test_values_that_a_filter_hides_are_not_known_unless_they_are_declared(plant):
     for enum, known in ((None, False), (["low", "critical"], True)):
         schema = {"severity": {"type": "string", **({"enum": enum} if enum else {})}}
@@ -93,7 +92,6 @@ async def test_values_that_a_filter_hides_are_not_known_unless_they_are_declared
         assert result.metadata.get("rows", 0) == 0
 
 
-@pytest.mark.covers("R15")
 @pytest.mark.parametrize(
     "question",
     [
@@ -113,14 +111,12 @@ async def test_what_cannot_be_computed_is_said_to_need_it(incidents, question):
     assert "needs a computation" in result.content
 
 
-@pytest.mark.covers("R15")
 @pytest.mark.parametrize("question", ["What happened with the valve?", "Where was the pump noise?", "fire alarm"])
 async def test_any_other_question_gets_rows(incidents, question):
     result = await by_rule(incidents, question)
     assert not {"computed", "needs_computation"} & set(result.metadata)
 
 
-@pytest.mark.covers("R15")
 async def test_a_column_that_is_named_like_a_computation_is_looked_up(over):
     source = over(
         "CREATE TABLE companies (name TEXT, number_of_employees INT, average_age REAL, first_product TEXT)",
@@ -135,7 +131,6 @@ async def test_a_column_that_is_named_like_a_computation_is_looked_up(over):
         assert result.metadata.get("name") == "Acme"
 
 
-@pytest.mark.covers("R15")
 async def test_questions_in_russian(over):
     rows = [("Течь", "критический", "март", 3), ("Шум", "низкий", "март", 1), ("Дым", "критический", "март", 5)]
     source = over(
@@ -150,7 +145,6 @@ async def test_questions_in_russian(over):
     assert (await by_rule(source, "Какова медиана длительности инцидентов?")).metadata["needs"] == "statistic"
 
 
-@pytest.mark.covers("R15")
 async def test_texts_that_are_numbers_are_computed_when_they_are_declared_so(over):
     source = over(
         "CREATE TABLE sales (city TEXT, income TEXT)",
@@ -164,7 +158,6 @@ async def test_texts_that_are_numbers_are_computed_when_they_are_declared_so(ove
     assert [row.metadata["income"] for row in rows] == [1200]
 
 
-@pytest.mark.covers("R15")
 @pytest.mark.parametrize(
     ("rows", "question", "value"),
     [
@@ -184,7 +177,7 @@ async def test_only_a_value_that_was_said_becomes_a_condition(rows, question, va
     assert [r.metadata["value"] for r in found if r.metadata.get("computed")] == ([] if value is None else [value])
 
 
-@pytest.mark.covers("R15", "A7")
+@pytest.mark.covers("A7")
 async def test_a_count_of_what_no_table_holds_is_left_to_documents(over):
     source = over(
         "CREATE TABLE machines (name TEXT, service_interval_days INT)",
@@ -195,7 +188,7 @@ async def test_a_count_of_what_no_table_holds_is_left_to_documents(over):
     assert (await by_rule(source, "How many days pass between two services of the press?")).metadata["needs"] == "count"
 
 
-@pytest.mark.covers("R15", "A7")
+@pytest.mark.covers("A7")
 @pytest.mark.parametrize(
     ("question", "needs"),
     [
