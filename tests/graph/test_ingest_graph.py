@@ -138,8 +138,8 @@ def test_it_can_be_invoked_without_an_event_loop(tmp_path):
 
 async def test_many_batches_run_through_one_graph(tmp_path, monkeypatch):
     monkeypatch.setattr("groundgraph.graph.ingest_resources.BatchSize", lambda: load_step.BatchSize(documents=1))
-    report = await run_ingest(ingest_graph(settings_in(tmp_path)), {"documents": iter(documents(120))})
-    assert report.written == 120
+    report = await run_ingest(ingest_graph(settings_in(tmp_path)), {"documents": iter(documents(40))})
+    assert report.written == 40
 
 
 async def test_an_asynchronous_iterator_of_documents(tmp_path):

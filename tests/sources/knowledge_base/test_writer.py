@@ -36,7 +36,7 @@ TEXTS = st.lists(
 ).map("".join)
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.sampled_from("abc"), st.none() | TEXTS), max_size=8))
 def test_index_and_counts_stay_true_whatever_is_written_and_removed(tmp_path_factory, steps):
     path = tmp_path_factory.mktemp("kb") / "kb.sqlite"

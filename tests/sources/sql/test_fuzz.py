@@ -21,7 +21,7 @@ pytestmark = pytest.mark.covers("R3")
 # SQLite stores any text but a NUL character and halves of surrogate pairs.
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 NAME = TEXT.filter(lambda name: name.strip() and not name.startswith(("_", "sqlite_")))
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def quoted(name: str) -> str:
