@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from groundgraph.graph.turn_runner import TurnRunner
     from groundgraph.settings.services import SaverSettings
     from groundgraph.settings.settings import Settings
+
+
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar

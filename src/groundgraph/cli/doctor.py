@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,9 +25,6 @@ from groundgraph.cli.output import (
 
 if TYPE_CHECKING:
     from groundgraph.cli.doctor_checks import Finding, ProbedSource
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 FILE = Path("groundgraph.yaml")
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from groundgraph.evals.run_queries import Answered
     from groundgraph.evals.sql_corpus import SqlCorpus
     from groundgraph.settings.settings import Settings
+
+
 from typing import TYPE_CHECKING
 
 from groundgraph.cli.conversations import is_missing, open_kept

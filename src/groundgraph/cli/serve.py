@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from groundgraph.serve.app import Served
     from groundgraph.serve.users import KnowsUsers
     from groundgraph.settings.settings import Settings
+
+
 from typing import TYPE_CHECKING
 
 from groundgraph.cli.output import DONE

@@ -7,41 +7,36 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from pydantic import ValidationError
 from typing_extensions import override
 
+from groundgraph.core.chain import SupportJudge
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.evidence import SourceResult
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema, annotations_of
-from groundgraph.models.chat_model import ModelProblem, configured_model, explained, named_model
-from groundgraph.models.local_model import LocalEmbeddings, folder_problem
+from groundgraph.ingest.judge import Judge
+from groundgraph.models.call_model import ChainModel, model_name
+from groundgraph.models.chat_model import EXTRAS, ModelProblem, configured_model, explained, named_model
+from groundgraph.models.local_model import LocalEmbeddings, LocalEntailment, entailment_problem, folder_problem
+from groundgraph.nodes.second_opinion import ROLE, AskJudge
 from groundgraph.prompts import Prompts
+from groundgraph.settings.answers import JUDGE_KEY
 from groundgraph.settings.search import IntentSettings
-from groundgraph.settings.services import FASTEMBED, EmbeddingSettings
+from groundgraph.settings.services import FASTEMBED, EmbeddingSettings, ModelSettings
 from groundgraph.settings.settings import Settings
 from groundgraph.tracing.tracing import traced_embedder
 
 if TYPE_CHECKING:
     from groundgraph.answers.extract_intent import AskExtractor, Extractor
-from pathlib import Path
-from typing import cast
 
-from langchain_core.language_models import BaseChatModel
-
-from groundgraph.core.chain import SupportJudge
-from groundgraph.core.evidence import SourceResult
-from groundgraph.ingest.judge import Judge
-from groundgraph.models.call_model import ChainModel, model_name
-from groundgraph.models.chat_model import EXTRAS
-from groundgraph.models.local_model import LocalEntailment, entailment_problem
-from groundgraph.nodes.second_opinion import ROLE, AskJudge
-from groundgraph.settings.answers import JUDGE_KEY
-from groundgraph.settings.services import ModelSettings
 
 # Providers whose models run in this process: building one reads it from disk, or even from the network.
 _LOCAL = {"huggingface": "langchain_huggingface", FASTEMBED: FASTEMBED}

@@ -5,11 +5,13 @@ nobody where it came from."""
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast, get_args
 
+from groundgraph.core.errors import ConfigurationError, InputInvalid, Problem
 from groundgraph.core.registry import nearest
+from groundgraph.settings.context import Context
 
 if TYPE_CHECKING:
     from langchain_core.documents import BaseDocumentCompressor
@@ -21,11 +23,7 @@ if TYPE_CHECKING:
     from groundgraph.core.chain import Reranker, SupportJudge
     from groundgraph.core.embedder import Embedder
     from groundgraph.sources.contract import GroundedSource
-from collections.abc import Mapping
-from typing import get_args
 
-from groundgraph.core.errors import ConfigurationError, InputInvalid, Problem
-from groundgraph.settings.context import Context
 
 F = TypeVar("F", bound=Callable[..., Any])
 
