@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import NamedTuple
@@ -105,19 +105,25 @@ def with_names(question: str, quotes: list[Quote], evidence: Sequence[SourceResu
     return quotes if any(map(block.repeats, quotes)) else [*quotes[: MAX_QUOTES - 1], block]
 
 
+def _hidden(asked: Asked, evidence: Sequence[SourceResult], held: frozenset[str]) -> Iterator[tuple[float, Quote]]:
+    """What cannot stand alone, with the share of the question that it alone holds."""
+    for label, result in enumerate(evidence, 1):
+        known = held | stems_above(result)
+        for start, end in hidden_in(result) if asked.stems - known else ():
+            text = result.content[start:end]
+            own = asked.stems & stems_of(text)
+            yield asked.share(own - known), Quote(label, text, start, end, asked.share(own), own)
+
+
 def with_hidden(question: str, quotes: list[Quote], evidence: Sequence[SourceResult]) -> list[Quote]:
     """`quotes` with what holds `HIDDEN_SHARE` of the question that they do not, and cannot stand alone: what a question
     is answered by must be seen. First when it holds more than the first of them."""
     asked = Asked.of(question, evidence)
     held = frozenset[str]().union(*(quote.held | stems_above(evidence[quote.label - 1]) for quote in quotes))
     gain, best = HIDDEN_SHARE, None
-    for label, result in enumerate(evidence if asked.weights else (), 1):
-        known = held | stems_above(result)
-        for start, end in hidden_in(result) if asked.stems - known else ():
-            text = result.content[start:end]
-            own = asked.stems & stems_of(text)
-            if (more := asked.share(own - known)) > gain:
-                gain, best = more, Quote(label, text, start, end, asked.share(own), own)
+    for more, hidden in _hidden(asked, evidence if asked.weights else (), held):
+        if more > gain:
+            gain, best = more, hidden
     if best is None or any(map(best.repeats, quotes)):
         return quotes
     ahead = not quotes or best.score > quotes[0].score

@@ -230,10 +230,10 @@ def evaluate(
     from groundgraph.evals.report import save as save_evaluation
 
     earlier = load(compare) if compare else None
+    judgements = qrels if measure == "retrieval" else None
     if measure == "outcomes":
         evaluation = _outcomes(settings, folder, queries, with_models=model, quiet=as_json)
     else:
-        judgements = qrels if measure == "retrieval" else None
         files = DatasetFiles(folder, corpus or ("corpus.jsonl",), queries or "queries.jsonl", judgements, turns)
         evaluation = _of_dataset(settings, files, measure, vectors, as_configured, as_json, sql)
     if save:

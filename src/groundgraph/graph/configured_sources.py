@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -266,15 +266,20 @@ def read_choice(reply: str, headings: Sequence[tuple[str, ...]]) -> list[int]:
         ModelError: none is left, a number may mean either of two sections, or the reply rules something out: "not S2"
             would choose it.
     """
-    found: Iterable[int] = (int(number) - 1 for number in _NUMBER.findall(reply))
-    if not _NUMBER.search(reply) and _BARE.fullmatch(reply):
-        found = (place for word in re.split(r"[\s,;\[\]]+", reply) for place in _bare(word.rstrip("."), headings))
-    places = dict.fromkeys(place for place in found if 0 <= place < len(headings))
+    places = dict.fromkeys(place for place in _numbered(reply, headings) if 0 <= place < len(headings))
     if not places:
         raise ModelError("its reply names no section of the list")
     if negates(reply, [title for titles in headings for title in titles]):
         raise ModelError("its reply rules something out, where it was to list sections only")
     return list(places)
+
+
+def _numbered(reply: str, headings: Sequence[tuple[str, ...]]) -> Iterator[int]:
+    if _NUMBER.search(reply) or not _BARE.fullmatch(reply):
+        yield from (int(number) - 1 for number in _NUMBER.findall(reply))
+    else:
+        for word in re.split(r"[\s,;\[\]]+", reply):
+            yield from _bare(word.rstrip("."), headings)
 
 
 def _bare(number: str, headings: Sequence[tuple[str, ...]]) -> list[int]:

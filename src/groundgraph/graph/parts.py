@@ -135,10 +135,7 @@ def check_given(parts: Mapping[str, Any]) -> None:
         for name, (method, told) in _KINDS.items()
         if name in given and not _fits(name, given[name], method)
     ]
-    reranker = given.get("reranker")
-    if reranker is not None and (isinstance(reranker, type) or not _judges(reranker)):
-        told = "takes a function or object that gives one score per candidate, or a document compressor of LangChain's"
-        problems.append(Problem("reranker", f"{told}; this is {_kind(reranker)}. A service is named in the settings"))
+    problems += _reranker_problems(given.get("reranker"))
     problems += _source_problems(given.get("sources", ()))
     if problems:
         raise ConfigurationError(problems)
@@ -154,6 +151,13 @@ def _fits(name: str, value: Any, method: str) -> bool:
 
 def _judges(reranker: Any) -> bool:
     return callable(reranker) or hasattr(reranker, "compress_documents")
+
+
+def _reranker_problems(reranker: Any) -> list[Problem]:
+    if reranker is None or (not isinstance(reranker, type) and _judges(reranker)):
+        return []
+    told = "takes a function or object that gives one score per candidate, or a document compressor of LangChain's"
+    return [Problem("reranker", f"{told}; this is {_kind(reranker)}. A service is named in the settings")]
 
 
 def _source_problems(sources: Any) -> list[Problem]:

@@ -9,9 +9,9 @@ from itertools import chain
 from typing import Any
 
 from groundgraph.sources.sql.find_cue import Language
-from groundgraph.sources.sql.shape import TableShape, Vocabulary, name_stems, spaced, stands_behind
+from groundgraph.sources.sql.shape import Column, TableShape, Vocabulary, name_stems, spaced, stands_behind
 from groundgraph.text.follow_up import language_words
-from groundgraph.text.quantities import take_dates
+from groundgraph.text.quantities import Date, take_dates
 from groundgraph.text.words import stems, words
 
 YEAR = re.compile(r"[12]\d{3}")
@@ -33,10 +33,9 @@ def date_condition(
         return {}, asked
     rest, dates = take_dates(_ORDINAL.sub("", said))
     if dates:
-        plain = len(dates) == 1 and dates[0].year and not dates[0].swapped and not _years(stems(rest))
-        within = _within(dates[0].year or 0, dates[0].month, dates[0].day) if plain else None
+        within = _within_one(dates) if not _years(stems(rest)) else None
         return ({dated[0]: within}, stems(rest)) if within else ({}, asked)
-    # Behind the name of another column it is a value of that: "sponsor 1999".
+    # Behind the name of another column a year is a value of that: "sponsor 1999".
     others = [column.name for column in shape.columns if column.name != dated[0]]
     years = [at for at in _years(asked) if not any(stands_behind(name, asked[at], said) for name in others)]
     return _year_or_month(dated[0], asked, years, language.months, vocabulary)
@@ -55,6 +54,13 @@ def _year_or_month(
     month = months.index(asked[named[0]]) + 1
     year = _only_year(column, asked[named[0]], month, vocabulary)
     return ({column: _within(year, month)}, _without(asked, named)) if year else ({}, list(asked))
+
+
+def _within_one(dates: Sequence[Date]) -> dict[str, str] | None:
+    """The days of the only one of `dates`, whose year is said and whose day and month are sure."""
+    one = dates[0]
+    plain = len(dates) == 1 and one.year and not one.swapped
+    return _within(one.year or 0, one.month, one.day) if plain else None
 
 
 def _years(asked: Sequence[str]) -> list[int]:
@@ -84,11 +90,14 @@ def _only_year(column: str, said: str, month: int, vocabulary: Vocabulary) -> in
     return 0 if is_other or len(known) != 1 else known.pop()
 
 
+def _says_when(column: Column, language: Language) -> bool:
+    return not language.deciding.isdisjoint(words(spaced(column.name)))
+
+
 def _meant_dates(shape: TableShape, asked: Sequence[str], language: Language) -> list[str]:
     """The date columns that a question may mean: the named ones, else the declared, else those that are called date. Of
     "How many patients were there in 2024?" none is meant that is called "birth_date", or "patient_since"."""
-    columns = [one for one in shape.columns if one.kind in ("date", "datetime")]
-    dated = [one for one in columns if language.deciding.isdisjoint(words(spaced(one.name)))]
+    dated = [one for one in shape.columns if one.kind in ("date", "datetime") and not _says_when(one, language)]
     called = set(chain.from_iterable(map(stems, language_words("computing", "date"))))
     named = [one.name for one in dated if name_stems(one) & set(asked)]
     declared = [one.name for one in dated if one.declared]
