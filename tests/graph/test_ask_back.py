@@ -20,7 +20,7 @@ from groundgraph.cli.check_config import check_config
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.evidence import SourceResult
 from groundgraph.report.turn_page import turn_page, turn_text
-from groundgraph.serve.turn_json import turn_json
+from groundgraph.serve.thread_export import turn_json
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, Rule, ScriptedChatModel
 

@@ -18,7 +18,7 @@ from page_servers import (
 from served import PUMPS, filled, serving
 from yaml import safe_load
 
-from groundgraph.serve import page_api, page_words
+from groundgraph.serve import page_api, request
 from groundgraph.serve.gate import POLICY
 
 pytestmark = pytest.mark.covers("U8")
@@ -187,10 +187,10 @@ def test_what_is_found_in_hostile_titles_answers_and_names_is_inert(chromium: Br
 
 
 def test_another_language_is_one_more_file(chromium: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    known = page_words.words("en")
+    known = request.words("en")
     words = {**known, "language": "pt", "languages": ["en", "pt", "ru"], "new": "Nova conversa"}
-    own = page_words.words
-    for module in (page_words, page_api):
+    own = request.words
+    for module in (request, page_api):
         monkeypatch.setattr(module, "words", lambda language: words if language == "pt" else own(language))
     with (
         serving(filled(tmp_path, {"pumps.md": PUMPS})) as address,
@@ -200,9 +200,9 @@ def test_another_language_is_one_more_file(chromium: Browser, tmp_path: Path, mo
         assert opened.page.locator("html").get_attribute("lang") == "pt"
 
 
-@pytest.mark.parametrize("language", page_words.words("en")["languages"])
+@pytest.mark.parametrize("language", request.words("en")["languages"])
 def test_a_language_has_every_word_with_the_same_places_to_fill(language: str):
-    folder = Path(page_words.__file__).parent / "words"
+    folder = Path(request.__file__).parent / "words"
     english, own = (safe_load((folder / f"{name}.yaml").read_text("utf-8")) for name in ("en", language))
     missing = {name for name in english if name not in own and not name.startswith("language_")}
     assert missing == set()
@@ -227,8 +227,8 @@ def test_a_screen_reader_is_told_what_happens(chromium: Browser, address: str):
 
 
 def test_what_the_server_tells_stands_among_the_words_as_it_says_it():
-    package = Path(page_words.__file__).parent
+    package = Path(request.__file__).parent
     said = "".join(file.read_text("utf-8") for file in (*package.glob("*.py"), package.parent / "ingest/load_pdf.py"))
-    told = {name: text for name, text in page_words.words("en").items() if name.startswith(page_words.TOLD)}
+    told = {name: text for name, text in request.words("en").items() if name.startswith(request.TOLD)}
     assert len(told) > 8
     assert [name for name, text in told.items() if f'"{text}"' not in said] == []

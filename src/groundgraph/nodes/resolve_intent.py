@@ -250,7 +250,7 @@ def _enriched(state: StageInput, settings: Settings) -> str:
         return message
     if not is_follow_up(message):
         return message
-    from groundgraph.answers.expand_ambiguous import expanded
+    from groundgraph.answers.generate_queries import expanded
 
     earlier = recent_conversation(state.get("messages", []), state["turn"], intent.max_context_turns)
     return expanded(message, earlier, include_assistant=intent.include_assistant_context)
