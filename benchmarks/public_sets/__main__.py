@@ -22,7 +22,7 @@ from benchmarks.public_sets.table import (
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import GroundGraphError
 from groundgraph.evals.measures import require_ir_measures
-from groundgraph.graph.configured_embedder import configured_embedder
+from groundgraph.graph.configured_models import configured_embedder
 from groundgraph.settings.load_settings import load_settings
 
 LEGEND = (

@@ -10,11 +10,12 @@ import pytest
 from benchmarks.public_sets.cascade import CASCADE, StagesFound, main, measure_stages
 from benchmarks.public_sets.sets import LEXICAL, PUBLIC_SETS
 
+pytestmark = pytest.mark.covers("L14")
+
 BY_TITLE = {one.title: one for one in PUBLIC_SETS}
 NEVER_MORE_BELOW = 0.005
 
 
-@pytest.mark.covers("L14")
 @pytest.mark.slow
 @pytest.mark.parametrize("title", ["xquad_ru sentences", "xquad_ru paragraphs"])
 async def test_the_cascade_reaches_its_figure_in_russian_and_is_never_below_its_best_stage(
@@ -27,7 +28,6 @@ async def test_the_cascade_reaches_its_figure_in_russian_and_is_never_below_its_
     assert found.below_best() <= NEVER_MORE_BELOW
 
 
-@pytest.mark.covers("L14")
 @pytest.mark.slow
 async def test_with_vectors_the_cascade_is_better_than_its_best_stage(data: Path, tmp_path: Path) -> None:
     found = await measure_stages(BY_TITLE["xquad_en sentences"], data, tmp_path, vectors=data / "vectors")
@@ -35,7 +35,6 @@ async def test_with_vectors_the_cascade_is_better_than_its_best_stage(data: Path
     assert found.below_best() < 0
 
 
-@pytest.mark.covers("L14")
 @pytest.mark.slow
 @pytest.mark.parametrize("title", ["xquad_ru sentences", "xquad_ru paragraphs"])
 async def test_dictionaries_are_no_worse_than_stems(data: Path, tmp_path: Path, title: str) -> None:
@@ -44,7 +43,6 @@ async def test_dictionaries_are_no_worse_than_stems(data: Path, tmp_path: Path, 
     assert sum(values.values()) / len(values) >= BY_TITLE[title].reach[LEXICAL]
 
 
-@pytest.mark.covers("L14")
 def test_the_report_says_which_stage_is_best_and_how_sure_the_difference_is() -> None:
     found = StagesFound(
         "a set",
@@ -66,7 +64,6 @@ def test_the_report_says_which_stage_is_best_and_how_sure_the_difference_is() ->
     assert "no difference shown" in shown["remarks"][0]
 
 
-@pytest.mark.covers("L14")
 def test_sets_that_are_missing_are_told_by_the_exit_code(tmp_path: Path, capsys) -> None:
     assert main([str(tmp_path), "--json"]) == 1
     assert json.loads(capsys.readouterr().out) == []

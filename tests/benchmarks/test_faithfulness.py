@@ -22,6 +22,8 @@ from benchmarks.public_sets.faithfulness import (
 )
 from groundgraph.core.evidence import SourceResult
 
+pytestmark = pytest.mark.covers("L15")
+
 PASSAGE = SourceResult(
     "Access tokens are valid for 3600 seconds. Refresh tokens live for 14 days.", "p", "docs", "memory"
 )
@@ -39,7 +41,6 @@ def test_the_auc_counts_pairs_and_halves_for_equal_scores():
     assert auc(ANSWERS, support_score) == auc(ANSWERS, word_overlap) == 1
 
 
-@pytest.mark.covers("L15")
 def test_the_interval_of_the_auc_holds_it_and_is_none_for_a_perfect_score():
     marks = [4.0, 4.0, 3.8, 2.0, 2.5, 1.0]
     answers = [MarkedAnswer(f"Text {number}.", "", (), mark) for number, mark in enumerate(marks)]
@@ -57,7 +58,6 @@ def test_the_interval_of_the_auc_holds_it_and_is_none_for_a_perfect_score():
     assert least <= auc(answers, perfect) - auc(answers, noisy) <= most
 
 
-@pytest.mark.covers("L15")
 @pytest.mark.parametrize("plant", [plant_labels, plant_quotes, plant_numbers, plant_sentences])
 def test_a_planted_fault_is_flagged_and_the_answer_without_it_is_not(plant):
     planted = list(plant(ANSWERS))
@@ -66,7 +66,6 @@ def test_a_planted_fault_is_flagged_and_the_answer_without_it_is_not(plant):
     assert flags_of(GOOD) == flags_of(FOREIGN) == []
 
 
-@pytest.mark.covers("L15")
 @pytest.mark.parametrize("plant", [plant_negations, plant_swaps])
 def test_the_blind_spots_are_planted_too(plant):
     planted = list(plant(ANSWERS))
@@ -82,7 +81,6 @@ def test_the_same_faults_are_planted_in_every_run():
     assert [one.after.text for one in plant_numbers(ANSWERS)] == [one.after.text for one in plant_numbers(ANSWERS)]
 
 
-@pytest.mark.covers("L15")
 def test_on_the_public_answers_the_score_beats_word_overlap(data):
     answers = read_answers(data / "mtrag_faithfulness" / "answers.jsonl")
     assert len(answers) > 200

@@ -16,6 +16,8 @@ from groundgraph.core.errors import ModelError
 from groundgraph.evals.dataset import load_dataset
 from groundgraph.evals.run_queries import evaluation_settings
 
+pytestmark = pytest.mark.covers("L14")
+
 ROWS = {
     "corpus.jsonl": [
         {"_id": "lite", "text": "The Lite plan costs 9 a month."},
@@ -46,7 +48,6 @@ def datasets(small: Path):
     return load_dataset(REWRITTEN.files(small)), load_dataset(REWRITE.files(small))
 
 
-@pytest.mark.covers("L14")
 async def test_the_model_replies_with_the_wording_of_the_question_that_it_is_asked(small):
     model = given_rewrites(*datasets(small))
     assert (await model.ainvoke([HumanMessage("And how much does it cost?")])).text == ROWS["queries_rewrite.jsonl"][0][
@@ -56,7 +57,6 @@ async def test_the_model_replies_with_the_wording_of_the_question_that_it_is_ask
         await model.ainvoke([HumanMessage("What does the Pro plan include?")])
 
 
-@pytest.mark.covers("L14")
 def test_only_the_rewrite_is_switched_on():
     settings = with_rewriting(load_settings({}), 2)
     assert settings.stages == {"rewrite"}
@@ -64,7 +64,6 @@ def test_only_the_rewrite_is_switched_on():
     assert settings.intent.mode == "static"
 
 
-@pytest.mark.covers("L14")
 @pytest.mark.parametrize("stages", [None, ["fusion", "rotation", "reorder"]])
 def test_an_evaluation_keeps_results_in_the_order_of_their_relevance(stages):
     own = {"enhanced_autonomous_retrieval": True, "enhanced_retrieval": {"stages": stages}}
@@ -73,14 +72,12 @@ def test_an_evaluation_keeps_results_in_the_order_of_their_relevance(stages):
     assert "fusion" in measured.stages
 
 
-@pytest.mark.covers("L14")
 async def test_the_graph_searches_for_the_rewritten_question_and_for_nothing_else(small):
     found = (await search_set(REWRITTEN, small, small / "vectors", small / "bases", lambda _: None)).found[LEXICAL]
     assert [one.documents[0] for one in found] == ["pro", "lite"]
     assert [one.failures for one in found] == [(), ()]
 
 
-@pytest.mark.covers("L14")
 def test_a_set_with_rewrites_needs_them_and_their_vectors(small):
     assert REWRITTEN.missing(small) == []
     (small / "mtrag_pool" / "queries_rewrite.jsonl").unlink()

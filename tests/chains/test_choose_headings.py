@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.core.errors import ModelError
-from groundgraph.graph.configured_topics import ChooseHeadings, read_choice
+from groundgraph.graph.configured_sources import ChooseHeadings, read_choice
 from groundgraph.models.call_model import ChainModel, collect_chain_calls
 from groundgraph.prompts import Prompts
 from groundgraph.testing import ScriptedChatModel

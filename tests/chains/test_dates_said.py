@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.ground_dates import DateGround, grounded_days
+from groundgraph.answers.ground_fields import DateGround, grounded_days
 from groundgraph.text.dates import MAX_PERIODS, periods
 
 pytestmark = pytest.mark.covers("I3")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
-from groundgraph.answers.expand_ambiguous import MAX_KEYWORDS, expanded, keywords
+from groundgraph.answers.generate_queries import MAX_KEYWORDS, expanded, keywords
 from groundgraph.text.follow_up import spoken_stems
 from groundgraph.text.words import stem, stop_words
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from incident_sources import FIELDS
 
 from groundgraph.answers.extracted_filters import MAX_LOOKED_AT, extracted_filters, shown
-from groundgraph.answers.ground_dates import DateGround
-from groundgraph.answers.ground_fields import UserWords
+from groundgraph.answers.ground_fields import DateGround, UserWords
 from groundgraph.core.filters import check_filters
 from groundgraph.core.schema import SourceSchema
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.core.errors import ModelBudgetSpent, ModelError
-from groundgraph.graph.configured_topics import ChooseHeadings, read_choice
+from groundgraph.graph.configured_sources import ChooseHeadings, read_choice
 from groundgraph.models.call_model import ChainAllowance, ChainModel, chain_allowance, collect_chain_calls
 from groundgraph.nodes.decompose_question import divide, read_sub_queries
 from groundgraph.nodes.rewrite_question import MAX_ADDED_CHARS, read_rewrite, rewrite

@@ -9,6 +9,8 @@ from groundgraph.ingest.build_chains import query_chains
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, ScriptedChatModel
 
+pytestmark = pytest.mark.covers("K6")
+
 
 def transformer(choice, model=None, **settings):
     return query_chains(
@@ -16,7 +18,6 @@ def transformer(choice, model=None, **settings):
     ).transformer
 
 
-@pytest.mark.covers("K6")
 async def test_location_of_food_becomes_a_question():
     model = ScriptedChatModel('<think>hm</think>"Where is the food?"')
     assert await transformer("question", model)("location of food") == "Where is the food?"
@@ -46,13 +47,11 @@ async def test_a_template_of_the_users_own_gives_the_form(tmp_path):
         transformer("template", model)
 
 
-@pytest.mark.covers("K6")
 @pytest.mark.parametrize("name", ["identity", "question", "description"])
 def test_without_a_model_the_query_stays_as_it_is(name):
     assert transformer(name) is None
 
 
-@pytest.mark.covers("K6")
 async def test_an_empty_query_is_not_sent():
     model = ScriptedChatModel("x")
     assert await transformer("question", model)(" ") == " "
@@ -66,7 +65,6 @@ async def test_a_failure_is_typed_so_that_the_caller_goes_on_with_the_plain_quer
         await transformer("question", ScriptedChatModel([reply]))("location of food")
 
 
-@pytest.mark.covers("K6")
 async def test_a_whole_page_as_a_query_is_bounded():
     model = ScriptedChatModel("A slide.")
     await transformer("question", model)("word " * 10_000)

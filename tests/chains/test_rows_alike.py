@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.answers.quotes import select_quotes
-from groundgraph.answers.rows_alike import MAX_ROWS, asked_rows, with_rows_alike
+from groundgraph.answers.quotes import MAX_ROWS, asked_rows, select_quotes, with_rows_alike
 from groundgraph.core.evidence import SourceResult, changed
 
 pytestmark = pytest.mark.covers("A7")

@@ -14,6 +14,8 @@ from docutils.core import publish_doctree
 from groundgraph.cli.demo.documents import description_of
 from groundgraph.ingest.blocks import Block, markdown_blocks, rst_blocks
 
+pytestmark = pytest.mark.covers("A13")
+
 MARKDOWN_TEXT = """# Pump *17*
 
 Call it so:
@@ -77,7 +79,7 @@ def _kinds(blocks: list[Block]) -> list[tuple[int, str, bool]]:
     return [(block.level, block.title, block.whole) for block in blocks]
 
 
-@pytest.mark.covers("A13", "K5")
+@pytest.mark.covers("K5")
 def test_the_same_text_has_the_same_blocks_in_both_markups():
     blocks = rst_blocks(RST_TEXT)
     assert _kinds(blocks) == _kinds(markdown_blocks(MARKDOWN_TEXT))
@@ -86,7 +88,6 @@ def test_the_same_text_has_the_same_blocks_in_both_markups():
     assert code == ".. code-block:: python\n\n   pump.serve()\n\n   pump.stop()\n\n"
 
 
-@pytest.mark.covers("A13")
 @pytest.mark.parametrize(
     ("text", "starts"),
     [
@@ -105,7 +106,6 @@ def test_each_outermost_block_begins_on_its_own_line(text, starts):
     assert all(text.startswith(start, block.start) for start, block in zip(starts, blocks, strict=True))
 
 
-@pytest.mark.covers("A13")
 def test_headings_are_those_that_docutils_itself_finds():
     quiet = {"report_level": 5, "halt_level": 5, "file_insertion_enabled": False, "doctitle_xform": False}
     known = 0
@@ -122,7 +122,7 @@ def test_headings_are_those_that_docutils_itself_finds():
     assert known > 100
 
 
-@pytest.mark.covers("A13", "A16")
+@pytest.mark.covers("A16")
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 async def test_a_note_is_quoted_without_its_mark_from_the_line_of_the_file(tmp_path, ends):
     text = (
@@ -136,7 +136,7 @@ async def test_a_note_is_quoted_without_its_mark_from_the_line_of_the_file(tmp_p
     assert sliced(tmp_path, citation) == citation["quote"]
 
 
-@pytest.mark.covers("A13", "K1")
+@pytest.mark.covers("K1")
 def test_threads_find_the_same_blocks_at_once():
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(rst_blocks, [RST_TEXT * 20] * 64))

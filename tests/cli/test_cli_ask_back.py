@@ -11,6 +11,8 @@ import pytest
 from groundgraph import load_settings, open_graph
 from groundgraph.testing import Reply, Rule, openai_stub
 
+pytestmark = pytest.mark.covers("S10", "U5")
+
 QUESTION = "How long does the warranty of the pump last?"
 PUMPS = """
 synthesis: {style: structured, ask_back: {field: product}}
@@ -35,7 +37,6 @@ sources:
 MONEY, OTHERWISE = "How do I get my money back?", "When are refunds granted after a purchase?"
 
 
-@pytest.mark.covers("S10", "U5")
 def test_ask_asks_back_and_its_thread_goes_on_with_the_choice(call, tmp_path: Path) -> None:
     (tmp_path / "groundgraph.yaml").write_text(PUMPS)
     asked = call("ask", QUESTION, "--thread", "t1", "--json")
@@ -56,7 +57,6 @@ def chat(call: Any, *lines: str) -> list[Any]:
     return turns
 
 
-@pytest.mark.covers("S10", "U5")
 def test_in_a_chat_a_number_chooses(call, tmp_path: Path) -> None:
     (tmp_path / "groundgraph.yaml").write_text(PUMPS)
     asked, answered = chat(call, QUESTION, "1")
@@ -66,7 +66,7 @@ def test_in_a_chat_a_number_chooses(call, tmp_path: Path) -> None:
     assert "two years" in answered["answer"]
 
 
-@pytest.mark.covers("S11", "U5")
+@pytest.mark.covers("S11")
 def test_in_a_chat_a_second_look_finds_what_the_first_did_not(call, tmp_path: Path) -> None:
     rules = [Rule("Put the question in other words", OTHERWISE), Rule("", "Within 30 days [1].")]
     with openai_stub(rules=rules) as stub:
@@ -76,7 +76,7 @@ def test_in_a_chat_a_second_look_finds_what_the_first_did_not(call, tmp_path: Pa
     assert turn["provenance"]["intent"]["stages"]["second_look"]["question"] == OTHERWISE
 
 
-@pytest.mark.covers("S11", "U5")
+@pytest.mark.covers("S11")
 def test_in_a_chat_a_second_look_that_fails_is_a_note(call, tmp_path: Path) -> None:
     with openai_stub(rules=[Rule("", Reply(status=500))]) as stub:
         (tmp_path / "groundgraph.yaml").write_text(REFUNDS.format(url=stub.base_url))
@@ -106,7 +106,7 @@ async def stopped_at(step: str, question: str, config: Path) -> None:
         assert (await graph.aget_state(thread)).next == (step,)
 
 
-@pytest.mark.covers("S10", "S11", "T3", "U5")
+@pytest.mark.covers("S11", "T3")
 @pytest.mark.parametrize(
     ("step", "config", "question", "outcome"),
     [("ask_back", WARRANTIES, QUESTION, "clarify"), ("second_look", REFUNDS, MONEY, "answered")],
@@ -130,7 +130,6 @@ def test_a_chat_goes_on_where_a_turn_stopped(
     assert [turn["outcome"] for turn in ran.json["turns"]] == [outcome]
 
 
-@pytest.mark.covers("S10", "U5")
 def test_in_a_chat_a_model_that_fails_to_see_what_is_open_is_a_note(call, tmp_path: Path) -> None:
     with openai_stub(rules=[Rule("", Reply(status=500))]) as stub:
         (tmp_path / "groundgraph.yaml").write_text(WARRANTIES.format(url=stub.base_url))

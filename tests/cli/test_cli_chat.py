@@ -13,6 +13,8 @@ import pytest
 
 from groundgraph.testing import Reply, Rule, openai_stub
 
+pytestmark = pytest.mark.covers("U5")
+
 CONFIG = """
 llm: {{provider: openai, model: test-model, base_url: "{url}"}}
 intent: {{mode: static}}
@@ -31,7 +33,6 @@ def docs_only(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.covers("U5")
 def test_a_conversation_goes_on_after_a_restart(call, docs_only: Path) -> None:
     (docs_only / "groundgraph.yaml").write_text(
         (docs_only / "groundgraph.yaml").read_text().replace("intent: {mode: static}\n", "")
@@ -45,7 +46,6 @@ def test_a_conversation_goes_on_after_a_restart(call, docs_only: Path) -> None:
     assert len(turns[0]["messages"]) == 4
 
 
-@pytest.mark.covers("U5")
 def test_a_chat_killed_in_the_middle_of_an_answer_loses_and_doubles_nothing(call, tmp_path: Path) -> None:
     slow = Reply("Pump 17 is serviced every 90 days [1]. " * 40, delay=0.2, token_delay=0.05)
     rules = [Rule("And its filter", "Once a year [1]."), Rule("How often", [slow, "Every 90 days [1]."])]

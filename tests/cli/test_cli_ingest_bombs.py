@@ -12,6 +12,8 @@ from pathlib import Path
 import hostile_pdf
 import pytest
 
+pytestmark = pytest.mark.covers("F1")
+
 LIMITS = "knowledge_base:\n  reader: {memory: 300MB, seconds: 3}\n"
 
 
@@ -22,7 +24,7 @@ def mixed(docs):
     return docs
 
 
-@pytest.mark.covers("F1", "fault 89", "fault 48")
+@pytest.mark.covers("fault 89", "fault 48")
 def test_a_file_that_needs_too_much_is_listed_and_the_others_are_in(call, mixed, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text(LIMITS)
     ran = call("ingest", "docs", "--json")
@@ -65,7 +67,7 @@ def started(folder: Path, *arguments: str) -> subprocess.Popen:
 
 
 @pytest.mark.slow
-@pytest.mark.covers("F1", "fault 89")
+@pytest.mark.covers("fault 89")
 def test_with_the_defaults_no_process_passes_1200_mb(mixed, tmp_path):
     most = 0
     with started(tmp_path, "docs", "--json") as ingest:
@@ -78,7 +80,6 @@ def test_with_the_defaults_no_process_passes_1200_mb(mixed, tmp_path):
     assert 500e6 < most < 1.2e9
 
 
-@pytest.mark.covers("F1")
 def test_ctrl_c_leaves_no_process_and_no_traceback(mixed, tmp_path):
     with started(tmp_path, "docs/self.pdf") as ingest:
         until = time.monotonic() + 60
@@ -102,7 +103,6 @@ print(report["written"])
 """
 
 
-@pytest.mark.covers("F1")
 def test_a_program_that_ingests_is_not_run_once_more(docs, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=False)

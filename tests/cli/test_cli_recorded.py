@@ -13,7 +13,7 @@ from page_policy import allows_its_style
 from groundgraph import load_settings, open_graph
 from groundgraph.serve.conversations import Asked, User
 from groundgraph.serve.graph_conversations import GraphConversations
-from groundgraph.settings.settings_hash import settings_hash
+from groundgraph.settings.settings import settings_hash
 
 HOSTILE = "<script>alert(1)</script>"
 PUMPS = (

@@ -6,6 +6,8 @@ import pytest
 
 from groundgraph.testing import openai_stub
 
+pytestmark = pytest.mark.covers("U3")
+
 CONFIG = """
 intent: {{mode: static}}
 llm: {{provider: openai, model: test-model, base_url: "{url}"}}
@@ -17,7 +19,6 @@ sources:
 """
 
 
-@pytest.mark.covers("U3")
 def test_the_command_line_says_that_an_answer_waits_and_where(call, tmp_path) -> None:
     with openai_stub(default="The moon orbits a cheese [1].") as stub:
         (tmp_path / "groundgraph.yaml").write_text(CONFIG.format(url=stub.base_url))
@@ -29,7 +30,6 @@ def test_the_command_line_says_that_an_answer_waits_and_where(call, tmp_path) ->
     assert "Traceback" not in ran.err
 
 
-@pytest.mark.covers("U3")
 def test_a_chat_goes_on_behind_an_answer_that_waits(call, tmp_path) -> None:
     with openai_stub(default="The moon orbits a cheese [1].") as stub:
         (tmp_path / "groundgraph.yaml").write_text(CONFIG.format(url=stub.base_url))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from groundgraph.cli import doctor_checks
+from groundgraph.cli.doctor import CHOICES
 from groundgraph.cli.doctor_checks import Finding
-from groundgraph.cli.setup_model import CHOICES
 from groundgraph.settings.load_settings import load_settings
 
 pytestmark = pytest.mark.covers("U5")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.covers("K16")
 
-@pytest.mark.covers("K16")
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -27,7 +28,6 @@ def test_what_cannot_be_meant_is_refused(call, tmp_path, options, told) -> None:
     assert told in " ".join(ran.err.replace("│", " ").split())
 
 
-@pytest.mark.covers("K16")
 @pytest.mark.parametrize("options", [["--shard", "0/4"], ["--workers", "ray"]], ids=" ".join)
 def test_a_base_in_a_file_has_one_writer_so_it_has_no_shards(call, tmp_path, options) -> None:
     (tmp_path / "a.md").write_text("The pump needs oil.")

@@ -14,6 +14,8 @@ import pytest
 
 from groundgraph.cli import watch
 
+pytestmark = pytest.mark.covers("K15")
+
 
 @contextmanager
 def following(folder: Path, *given: str) -> Iterator[tuple[subprocess.Popen[str], Callable[[str], None]]]:
@@ -35,7 +37,6 @@ def following(folder: Path, *given: str) -> Iterator[tuple[subprocess.Popen[str]
             process.kill()
 
 
-@pytest.mark.covers("K15")
 def test_what_changes_is_taken_in_until_ctrl_c(docs, tmp_path, run):
     with following(tmp_path, "docs") as (process, await_text):
         await_text("Following the documents")
@@ -48,7 +49,6 @@ def test_what_changes_is_taken_in_until_ctrl_c(docs, tmp_path, run):
     assert "lathe" not in run("documents", "list", "--json").out
 
 
-@pytest.mark.covers("K15")
 def test_what_cannot_be_followed_is_refused_before_anything_is_taken_in(call, docs, monkeypatch):
     refused = call("ingest", "https://example.org/page", "--watch")
     assert (refused.code, "a web page cannot be followed" in refused.err) == (2, True)

@@ -8,7 +8,7 @@ import pytest
 from weaviate_collections import ARTICLES, make
 from weaviate_server import WeaviateServer
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.covers("U5")]
 CONFIG = """
 retrieval: {{score_threshold: 0.1}}
 sources:
@@ -31,7 +31,6 @@ def write(
     (folder / "groundgraph.yaml").write_text(text)
 
 
-@pytest.mark.covers("U5")
 def test_sources_lists_the_collection_with_its_size(run, tmp_path, weaviate_server) -> None:
     write(tmp_path, weaviate_server)
     ran = run("sources", "--json")
@@ -62,7 +61,6 @@ def test_doctor_tells_what_is_wrong_with_the_collection(run, tmp_path, weaviate_
     assert told in finding["message"]
 
 
-@pytest.mark.covers("U5")
 def test_ask_answers_from_the_collection(run, tmp_path, weaviate_server) -> None:
     write(tmp_path, weaviate_server)
     ran = run("ask", "How often is the coolant pump serviced?", "--json")

@@ -8,12 +8,13 @@ from groundgraph.core.errors import ConfigurationError
 from groundgraph.graph.knowledge_base_files import base_fields
 from groundgraph.settings.knowledge_base import KnowledgeBaseSettings
 
+pytestmark = pytest.mark.covers("K11")
+
 
 def base(fields=None, **schemas) -> KnowledgeBaseSettings:
     return KnowledgeBaseSettings(fields=fields or {}, schemas={name: {"fields": own} for name, own in schemas.items()})
 
 
-@pytest.mark.covers("K11")
 def test_the_fields_of_all_kinds_are_together():
     found = base_fields(
         base({"date": {"type": "date"}}, notes={"topic": {"enum": ["a"], "required": True}, "title": {}})
@@ -21,7 +22,6 @@ def test_the_fields_of_all_kinds_are_together():
     assert found == {"date": {"type": "date"}, "topic": {"enum": ["a"]}}
 
 
-@pytest.mark.covers("K11")
 def test_a_field_of_two_kinds_allows_what_either_allows():
     found = base_fields(base({"kind": {"enum": ["a", "b"]}}, notes={"kind": {"enum": ["b", "c"]}}))
     assert found == {"kind": {"enum": ["a", "b", "c"]}}

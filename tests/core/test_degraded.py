@@ -10,10 +10,11 @@ from groundgraph.answers.provenance import absence_outcome
 from groundgraph.core.failure import collect_degradations, degraded
 from groundgraph.core.turn_values import EMPTY_RETRIEVAL
 
+pytestmark = pytest.mark.covers("R7")
+
 TOLD = {"part": "vectors", "reason": "down"}
 
 
-@pytest.mark.covers("R7")
 async def test_what_tasks_tell_is_collected_once_by_whoever_asked():
     async def work() -> None:
         degraded("kb", "vectors", "down")
@@ -26,7 +27,6 @@ async def test_what_tasks_tell_is_collected_once_by_whoever_asked():
     assert inner == [{"part": "reranker", "reason": "slow"}]
 
 
-@pytest.mark.covers("R7")
 def test_what_nobody_collects_is_logged(caplog):
     degraded("kb", "vectors", "down")
     assert "The source 'kb' went on without its vectors: down" in caplog.text

@@ -46,7 +46,7 @@ def intent(source: str, message: str = "hello", **metadata):
 
 @pytest.mark.covers("fault 8")
 @pytest.mark.guard
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(st.sampled_from(sorted(WRITTEN)), MESSAGES)
 @example("double quoted", '"\nfilters: {}\n#')
 @example("literal block", "{{ message }}")
@@ -59,7 +59,7 @@ def test_no_message_changes_a_filter_and_each_arrives_literally_however_the_temp
 
 @pytest.mark.covers("fault 8")
 @pytest.mark.guard
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(MESSAGES, MESSAGES)
 def test_words_of_the_message_and_the_metadata_arrive_within_a_query(message, topic):
     found = intent('text_queries:\n- "about {{ metadata.topic }}: {{ message }}!"' + TAIL, message, topic=topic)

@@ -14,8 +14,9 @@ from groundgraph.core.errors import ConfigurationError
 from groundgraph.settings.load_settings import find_settings_file, load_settings
 from groundgraph.settings.yaml_file import read_yaml
 
+pytestmark = pytest.mark.covers("U6")
 
-@pytest.mark.covers("U6")
+
 def test_defaults_need_nothing():
     settings = load_settings()
     assert settings.retrieval.top_k == 5
@@ -23,7 +24,6 @@ def test_defaults_need_nothing():
     assert settings.origin == ""
 
 
-@pytest.mark.covers("U6")
 @pytest.mark.parametrize("placed", [dict, lambda given: {"reasoning": given}], ids=["at the top", "below reasoning"])
 def test_python_wins_over_the_environment_over_the_file_over_the_defaults(file, monkeypatch, placed):
     path = file(json.dumps(placed({"retrieval": {"top_k": 7, "score_threshold": 0.5}})))
@@ -36,7 +36,6 @@ def test_python_wins_over_the_environment_over_the_file_over_the_defaults(file, 
     assert load_settings(placed({"retrieval": {"score_threshold": 0.1}})).retrieval.top_k == 9
 
 
-@pytest.mark.covers("U6")
 def test_keys_may_stand_below_reasoning(file):
     settings = load_settings(
         file("reasoning:\n  strategy: grounded\n  retrieval:\n    top_k: 7\nstore_provenance: false\n")
@@ -45,7 +44,6 @@ def test_keys_may_stand_below_reasoning(file):
     assert settings.store_provenance is False
 
 
-@pytest.mark.covers("U6")
 @pytest.mark.parametrize("source", [{"strategy": "other"}, {"reasoning": {"strategy": "other"}}, {"reasoning": [1]}])
 def test_only_the_grounded_strategy_is_offered(source):
     assert problem(source).message
@@ -68,7 +66,6 @@ def test_the_place_is_right_below_reasoning_and_in_lists(file):
     assert (found.key, found.line, found.column) == ("sources.1.weight", 6, 3)
 
 
-@pytest.mark.covers("U6")
 def test_all_problems_are_reported_at_once():
     assert {found.key for found in problems({"retrieval": {"top_k": 0, "merge": "zip"}, "typo": 1})} == {
         "retrieval.top_k",
@@ -132,7 +129,6 @@ def test_the_tags_of_plain_values_are_allowed(file):
     assert settings.intent.default_filters == {"docs": {"kind": "5", "size": 5}}
 
 
-@pytest.mark.covers("U6")
 @pytest.mark.parametrize("text", ["a: [", "a: b: c", "\t- x", "a: 1\na: 2\n", "- a list", "text", "a: *nowhere"])
 def test_a_file_that_is_no_mapping_is_an_error_with_its_place(file, text):
     found = problem(file(text))
@@ -140,21 +136,18 @@ def test_a_file_that_is_no_mapping_is_an_error_with_its_place(file, text):
     assert found.line >= 1
 
 
-@pytest.mark.covers("U6")
 def test_bytes_that_are_no_text_and_a_missing_file_are_errors(tmp_path):
     (tmp_path / "bad.yaml").write_bytes(b"\xff\xfe\x00")
     assert "YAML" in problem(tmp_path / "bad.yaml").message
     assert "cannot be read" in problem(tmp_path / "none.yaml").message
 
 
-@pytest.mark.covers("U6")
 @pytest.mark.parametrize("given", [5, [1], b"retrieval: {}", load_settings()])
 def test_what_is_neither_file_nor_mapping_is_never_taken_for_the_defaults(given):
     with pytest.raises(ConfigurationError, match=f"of type {type(given).__name__}"):
         load_settings(given)
 
 
-@pytest.mark.covers("U6")
 def test_an_empty_file_gives_the_defaults(file):
     assert load_settings(file("# nothing\n")).retrieval == load_settings().retrieval
 
@@ -167,7 +160,6 @@ def plain(value) -> bool:
     return type(value) in (str, int, float, bool, type(None))
 
 
-@pytest.mark.covers("U6")
 def test_free_values_are_plain_types_that_any_store_can_write(file):
     text = "intent:\n  default_filters:\n    docs: {year: 2024, 7: 'q', ratio: 0.50, big: 0x1F, list: [a, \"b\"]}\n"
     settings = load_settings(file(text + "sources:\n- {type: t, name: n, extra: {deep: [1, 'x']}}\n"))
@@ -177,7 +169,6 @@ def test_free_values_are_plain_types_that_any_store_can_write(file):
     assert settings.intent.default_filters["docs"]["7"] == "q"
 
 
-@pytest.mark.covers("U6")
 def test_true_and_false_stay_what_they_are_also_behind_an_anchor(file):
     text = "intent: {default_filters: {a: {x: &yes true, y: *yes, z: false}}}\n"
     for settings in (load_settings(file(text)), load_settings({"intent": {"default_filters": {"a": {"x": True}}}})):
@@ -233,7 +224,6 @@ def test_options_of_a_source_arrive_as_they_were_given(options):
     assert plain(settings.sources[0].options)
 
 
-@pytest.mark.covers("U6")
 def test_paths_start_at_the_folder_of_the_file(file):
     path = file("store:\n  path: data/x.sqlite\n")
     settings = load_settings(str(path))
@@ -241,7 +231,6 @@ def test_paths_start_at_the_folder_of_the_file(file):
     assert settings.origin == str(path)
 
 
-@pytest.mark.covers("U6")
 @pytest.mark.parametrize("key", ["base_dir", "origin"])
 def test_what_is_no_setting_cannot_be_set(key, file, monkeypatch):
     assert problem({key: "x"}).key == key
@@ -265,14 +254,12 @@ def test_the_configured_style_wins_over_the_legacy_mode(synthesis, style):
     assert load_settings({"synthesis": synthesis}).configured_style == style
 
 
-@pytest.mark.covers("U6")
 def test_settings_cannot_be_changed_afterwards():
     settings = load_settings()
     with pytest.raises(ValueError, match="frozen"):
         settings.store_provenance = False
 
 
-@pytest.mark.covers("U6")
 def test_the_nearest_settings_file_is_found_upwards(file, tmp_path):
     path = file("{}")
     (tmp_path / "a/b").mkdir(parents=True)

@@ -6,10 +6,11 @@ import pytest
 
 from groundgraph.nodes.node import scope_token
 
+pytestmark = pytest.mark.covers("F19", "fault 94")
+
 FILTERS = {"notes": {"tenant": "context.tenant"}, "cases": {"owner": "user.identity"}}
 
 
-@pytest.mark.covers("F19", "fault 94")
 def test_the_scope_is_that_of_all_values_that_the_filters_name_and_of_nothing_else():
     own = scope_token(FILTERS, {"tenant": "acme", "region": "north"}, {"identity": "ada", "name": "Ada"})
     assert own == scope_token(FILTERS, {"tenant": "acme"}, {"identity": "ada"})
@@ -27,7 +28,6 @@ def test_the_scope_is_that_of_all_values_that_the_filters_name_and_of_nothing_el
     assert not tokens & {own, ""}
 
 
-@pytest.mark.covers("F19", "fault 94")
 def test_without_scope_filters_there_is_no_scope_and_lists_have_no_order():
     assert scope_token({}, {"tenant": "acme"}, {"identity": "ada"}) == ""
     named = {"notes": {"tenant": "context.tenant"}}

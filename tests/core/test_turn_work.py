@@ -8,8 +8,9 @@ import pytest
 
 from groundgraph.resilience.deadline import TurnWork, current, within_turn
 
+pytestmark = pytest.mark.covers("fault 69")
 
-@pytest.mark.covers("fault 69")
+
 async def test_the_end_of_a_turn_cancels_the_steps_that_wait_and_their_work() -> None:
     turn, ended = TurnWork(), []
 
@@ -35,7 +36,6 @@ async def test_the_end_of_a_turn_cancels_the_steps_that_wait_and_their_work() ->
     assert sorted(ended) == ["step", "work"]
 
 
-@pytest.mark.covers("fault 69")
 async def test_what_is_not_waited_for_any_more_is_left_alone() -> None:
     turn = TurnWork()
 

@@ -19,6 +19,8 @@ from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
 from groundgraph.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.covers("P9")
+
 QUESTION = "What is the monthly rate?"
 PARTS_ONLY = ["budget", "reorder", "backfill"]
 SEPARATOR = {language: Prompts().render("state_separator", language=language).strip() for language in ("en", "ru")}
@@ -53,7 +55,6 @@ def check(found, texts: list[str], facts: list[str], budget: int | None, tokens:
     assert (SEPARATOR[language] in found.context) == bool(behind)
 
 
-@pytest.mark.covers("P9")
 @limits(max_examples=30, deadline=None)
 @given(
     texts=TEXTS,
@@ -71,7 +72,6 @@ def test_for_every_input_the_context_is_within_budget_whole_and_best_at_the_ends
     check(found, texts, facts, budget, tokens, language)
 
 
-@pytest.mark.covers("P9")
 async def test_the_best_two_stand_at_the_two_ends_and_the_cut_takes_the_worst():
     texts = [f"Fact number {number}." for number in range(6)]
     whole = await context_of(texts, [], None, None, QUESTION)
@@ -101,7 +101,6 @@ async def test_a_fact_that_is_too_long_leaves_room_for_the_next():
     assert [row["text"] for row in found.evidence] == ["found", "fact"]
 
 
-@pytest.mark.covers("P9")
 async def test_of_a_section_that_is_larger_than_the_budget_whole_facts_are_shown():
     facts = ["The monthly rate is 990 roubles.", "A year costs 9480 roubles.", "The first month is free."]
     section = SourceResult("\n".join(facts), "rate", "docs", "cascade", 0.9, {"facts": facts})
@@ -112,7 +111,6 @@ async def test_of_a_section_that_is_larger_than_the_budget_whole_facts_are_shown
         assert len(found.context) <= budget
 
 
-@pytest.mark.covers("P9")
 async def test_forty_thousand_characters_are_twice_as_many_tokens_in_russian():
     latin, cyrillic = "a word " * 1400, "у слов " * 1400
     for text, pieces in ((latin, 4), (cyrillic, 2)):
@@ -123,7 +121,6 @@ async def test_forty_thousand_characters_are_twice_as_many_tokens_in_russian():
         assert found.provenance["strategies"]["budget"]["tokens_by"] == "estimate"
 
 
-@pytest.mark.covers("P9")
 async def test_by_default_the_budget_is_forty_thousand_characters():
     texts = [f"{number} " + "x" * 9_980 for number in range(5)]
     found = await retrieve_context(retrieval(["budget"], source=ranked(texts)), QUESTION, context=Context(top_k=50))
@@ -131,7 +128,6 @@ async def test_by_default_the_budget_is_forty_thousand_characters():
     assert any("did not fit the budget" in note for note in found.provenance["notes"])
 
 
-@pytest.mark.covers("P9")
 def test_of_two_budgets_the_smaller_one_holds_and_the_plain_path_keeps_its_own():
     given = settings(["budget"], result_processing={"max_kb_chars": 50_000, "max_kb_tokens": 10})
     ways = given.paths
@@ -154,7 +150,6 @@ async def test_facts_of_categories_share_the_budget_with_what_was_found():
     assert [row["source_id"] for row in found["evidence"]] == ["rate"]
 
 
-@pytest.mark.covers("P9")
 @pytest.mark.parametrize("budget", [900, 1000])
 async def test_facts_beside_clusters_are_counted_as_they_are_shown(budget):
     """What looks like a tag is made inert there, which makes it longer."""
@@ -170,7 +165,6 @@ async def test_facts_beside_clusters_are_counted_as_they_are_shown(budget):
     assert len(found.context) <= budget
 
 
-@pytest.mark.covers("P9")
 @pytest.mark.parametrize("clustering", [{}, {"cluster_strategy": "term_overlap", "cluster_threshold": 0.3}])
 async def test_a_models_counter_that_hangs_is_given_up_in_every_step_and_never_holds_the_loop(clustering, monkeypatch):
     freed, loops = threading.Event(), []
@@ -201,7 +195,6 @@ async def test_a_models_counter_that_hangs_is_given_up_in_every_step_and_never_h
     assert found.provenance["strategies"]["budget"]["tokens_by"] == "estimate"
 
 
-@pytest.mark.covers("P9")
 async def test_the_tags_of_clusters_are_counted_too():
     texts = [f"The monthly rate of till {number} is 990 roubles." for number in range(4)]
     processing = {"cluster_strategy": "term_overlap", "cluster_threshold": 0.3}

@@ -12,6 +12,8 @@ from groundgraph.core.errors import ConfigurationError
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
 
+pytestmark = pytest.mark.covers("C7")
+
 QUESTION = "What is the monthly rate?"
 DEMO = "The demo is free."
 
@@ -20,7 +22,6 @@ def texts(result) -> list[str]:
     return [row["text"] for row in result["provenance"]["results"]]
 
 
-@pytest.mark.covers("C7")
 async def test_facts_of_the_state_stand_behind_what_was_found_and_are_cited():
     named = state(categories=["support"], facts=[{"text": DEMO, "id": "demo", "url": "https://example.org/demo"}])
     model = scripted(answer="The demo is free [3]. Support answers at night too [4].")
@@ -34,7 +35,6 @@ async def test_facts_of_the_state_stand_behind_what_was_found_and_are_cited():
     assert result["support"]["flags"] == []
 
 
-@pytest.mark.covers("C7")
 @pytest.mark.parametrize(("question", "language"), [(QUESTION, "en"), ("Сколько стоит тариф в месяц?", "ru")])
 async def test_a_model_is_shown_the_separator_before_the_first_fact(question, language):
     model = scripted(answer="990 [1].")
@@ -49,7 +49,6 @@ async def test_a_model_is_shown_the_separator_before_the_first_fact(question, la
     assert DEMO in after
 
 
-@pytest.mark.covers("C7")
 async def test_the_context_of_a_run_wins_over_the_session():
     graph = build(["backfill"])
     given = asking(QUESTION, dialogue_state=state(facts=["From the session."]))
@@ -59,14 +58,12 @@ async def test_the_context_of_a_run_wins_over_the_session():
     assert result["provenance"]["state"]["name"] == "other"
 
 
-@pytest.mark.covers("C7")
 async def test_what_was_found_already_is_not_said_twice():
     result = await ask(build(["backfill"]), QUESTION, dialogue_state=state(categories=["pricing"]))
     assert len(texts(result)) == len(set(texts(result)))
     assert {"rate", "year"} <= {row["source_id"] for row in result["provenance"]["results"]}
 
 
-@pytest.mark.covers("C7")
 async def test_facts_are_listed_for_the_categories_of_the_state_and_not_of_the_question():
     source = CategorySource(KNOWLEDGE)
     graph = build(["backfill"], source=source, category_router={"enabled": True})
@@ -77,7 +74,6 @@ async def test_facts_are_listed_for_the_categories_of_the_state_and_not_of_the_q
     ]
 
 
-@pytest.mark.covers("C7")
 async def test_unknown_categories_give_no_facts():
     result = await ask(build(["backfill"]), QUESTION, dialogue_state=state(categories=["weather"]))
     assert "backfill" not in result["provenance"]["strategies"]
@@ -96,7 +92,6 @@ async def test_a_state_that_is_none_is_left_out_with_a_note(wrong):
     assert "state" not in result["provenance"]
 
 
-@pytest.mark.covers("C7")
 async def test_a_state_that_says_nothing_changes_nothing():
     for nothing in ({}, None, {"name": ""}):
         result = await ask(build(["backfill"]), QUESTION, dialogue_state=nothing)
@@ -104,7 +99,6 @@ async def test_a_state_that_says_nothing_changes_nothing():
         assert "state" not in result["provenance"]
 
 
-@pytest.mark.covers("C7")
 async def test_facts_do_not_carry_evidence_that_is_not_good_enough():
     class Base(InMemorySource):
         source_type = "knowledge_base"
@@ -116,7 +110,6 @@ async def test_facts_do_not_carry_evidence_that_is_not_good_enough():
     assert texts(result) == [DEMO]
 
 
-@pytest.mark.covers("C7")
 async def test_the_path_of_the_state_answers_from_its_facts_alone():
     source = CategorySource(KNOWLEDGE)
     graph = build(["backfill"], source=source)
@@ -128,13 +121,11 @@ async def test_the_path_of_the_state_answers_from_its_facts_alone():
     assert result["provenance"]["sources"]["dialogue_state"]["status"] == "ok"
 
 
-@pytest.mark.covers("C7")
 async def test_the_path_of_a_state_that_names_nothing_finds_nothing():
     result = await ask(build(["backfill"]), QUESTION, context=Context(retrieval_path="state_facts"))
     assert (result["outcome"], texts(result)) == ("insufficient", [])
 
 
-@pytest.mark.covers("C7")
 async def test_a_source_that_cannot_give_its_facts_is_told():
     broken = CategorySource(KNOWLEDGE, fails=True)
     graph = build(["backfill"], source=broken)
@@ -189,7 +180,6 @@ async def test_a_greeting_that_was_withheld_is_none():
     assert (result["outcome"], result["provenance"]["finish"]) == ("insufficient", "withheld")
 
 
-@pytest.mark.covers("C7")
 def test_no_source_is_called_like_the_state_of_the_dialogue():
     source = CategorySource(KNOWLEDGE, name="dialogue_state")
     with pytest.raises(ConfigurationError, match="call this source something else"):
@@ -236,7 +226,6 @@ async def test_the_texts_of_facts_are_in_the_store_and_not_in_the_checkpoints():
     assert not [one for one in kept[1:] if text[:300] in one]
 
 
-@pytest.mark.covers("C7")
 @pytest.mark.parametrize(("sections", "shown"), [(100, 100), (101, 100)])
 async def test_one_source_gives_at_most_a_hundred_facts(sections, shown):
     source = CategorySource([("faq", str(number), f"Fact {number}.") for number in range(sections)])

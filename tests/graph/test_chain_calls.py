@@ -16,6 +16,8 @@ from groundgraph.models.call_model import collect_chain_calls
 from groundgraph.settings.settings import Settings
 from groundgraph.testing import Reply, Rule, ScriptedChatModel
 
+pytestmark = pytest.mark.covers("T9")
+
 PASSAGES = ["OAuth has four grant types.", "A token expires."]
 
 
@@ -71,7 +73,6 @@ async def test_a_chains_calls_stand_in_the_record_between_queries_and_answer() -
     assert result["notes"] == []
 
 
-@pytest.mark.covers("T9")
 async def test_chains_leave_the_turn_a_call_for_its_answer() -> None:
     result, scripted = await run(3, model_calls=4)
     assert len(scripted.calls) == 4
@@ -81,7 +82,6 @@ async def test_chains_leave_the_turn_a_call_for_its_answer() -> None:
     assert "limits.model_calls" in note
 
 
-@pytest.mark.covers("T9")
 async def test_every_turn_has_the_whole_allowance() -> None:
     settings = load_settings({"chains": {"query": {"reranker": "judge"}}, "limits": {"model_calls": 3}})
     scripted = model()
@@ -90,7 +90,6 @@ async def test_every_turn_has_the_whole_allowance() -> None:
         assert (await ask(graph))["notes"] == []
 
 
-@pytest.mark.covers("T9")
 async def test_outside_a_turn_chains_are_not_bounded_and_failures_are_recorded() -> None:
     settings = load_settings({"chains": {"query": {"reranker": "judge"}}, "limits": {"model_calls": 0}})
     scripted = ScriptedChatModel(["1: 3", Reply(status=400)])

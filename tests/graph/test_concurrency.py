@@ -16,13 +16,14 @@ from groundgraph.core.errors import ThreadBusy
 from groundgraph.storage import thread_locks
 from groundgraph.testing import FaultySource, ScriptedChatModel
 
+pytestmark = pytest.mark.covers("fault 75")
+
 
 def build(saver: object, sources: list | None = None, **settings: object):
     given = {"sources": sources or [docs()], "checkpointer": saver, "store": InMemoryStore()}
     return turns.build(base=QUOTING, **given, **settings)
 
 
-@pytest.mark.covers("fault 75")
 async def test_eight_turns_at_once_on_one_thread_lose_nothing(saver: object) -> None:
     graph = build(saver)
     await asyncio.gather(*(ask(graph, f"grant types {n}", "t") for n in range(8)))
@@ -33,7 +34,6 @@ async def test_eight_turns_at_once_on_one_thread_lose_nothing(saver: object) -> 
     assert len(values["metadata"]["retrieval_provenance_history"]) == 8
 
 
-@pytest.mark.covers("fault 75")
 def test_synchronous_and_asynchronous_turns_take_turns_too() -> None:
     graph = build(InMemorySaver())
 
@@ -65,7 +65,6 @@ def test_a_turn_that_waits_too_long_for_its_thread_is_refused_and_writes_nothing
     in_virtual_time(three())
 
 
-@pytest.mark.covers("fault 75")
 def test_a_turn_that_gives_up_just_when_its_thread_is_handed_to_it_lets_the_next_one_in(monkeypatch) -> None:
     saver = InMemorySaver()
     first, second, third = (thread_locks._enter(saver, "t") for _ in range(3))

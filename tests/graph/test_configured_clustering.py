@@ -10,6 +10,8 @@ from groundgraph.core.errors import ConfigurationError
 from groundgraph.graph.configured_reranker import configured_clustering
 from groundgraph.testing import NgramEmbeddings, openai_stub
 
+pytestmark = pytest.mark.covers("P6")
+
 TEXTS = [(0.9, "Access tokens expire."), (0.8, "An access token expires."), (0.7, "Pumps are serviced.")]
 
 
@@ -20,7 +22,6 @@ def settings(*strategies):
     )
 
 
-@pytest.mark.covers("P6")
 async def test_provider_and_model_of_a_step_are_the_ones_that_embed():
     with openai_stub(embeddings=NgramEmbeddings(256)) as stub:
         own = {"method": "embedding", "provider": "openai", "model": "own-model", "base_url": stub.base_url,
@@ -32,7 +33,6 @@ async def test_provider_and_model_of_a_step_are_the_ones_that_embed():
     assert [one["labels"] for one in record["clusters"]] == [[1, 2]]
 
 
-@pytest.mark.covers("P6")
 def test_an_embedding_model_that_cannot_be_built_is_refused_alone_and_hands_over_in_a_chain():
     unknown = {"method": "embedding", "provider": "nowhere", "model": "m"}
     with pytest.raises(ConfigurationError, match=r"cluster_strategy.*nowhere"):
@@ -40,7 +40,6 @@ def test_an_embedding_model_that_cannot_be_built_is_refused_alone_and_hands_over
     assert [one.name for one in configured_clustering(settings(unknown, "tfidf"), None)] == ["embedding", "tfidf"]
 
 
-@pytest.mark.covers("P6")
 def test_bad_options_of_the_model_are_an_error_also_in_a_chain():
     with pytest.raises(ConfigurationError, match="batch_size"):
         configured_clustering(settings({"method": "embedding", "model": "openai:m", "batch_size": 0}, "tfidf"), None)

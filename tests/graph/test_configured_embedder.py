@@ -13,8 +13,8 @@ from turns import build
 from groundgraph import load_settings, retrieval_graph, turn_graph
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.graph import configured_embedder as module
-from groundgraph.graph.configured_embedder import configured_embedder, embedding_problem
+from groundgraph.graph import configured_models as module
+from groundgraph.graph.configured_models import configured_embedder, embedding_problem
 from groundgraph.settings.services import EmbeddingSettings
 from groundgraph.testing import NgramEmbeddings, openai_stub
 

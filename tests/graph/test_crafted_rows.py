@@ -25,6 +25,8 @@ from groundgraph.core.errors import StorageDamaged
 from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
 
+pytestmark = pytest.mark.covers("F2", "fault 88")
+
 SUPPORT = Path(__file__).parent.parent / "support"
 
 
@@ -56,13 +58,11 @@ def check(found: dict[str, dict]) -> dict[str, dict]:
     return found
 
 
-@pytest.mark.covers("F2", "fault 88")
 def test_no_crafted_row_of_a_sqlite_file_runs_when_the_environment_allows_it(tmp_path: Path) -> None:
     check(crafted(tmp_path, 9, "false"))
 
 
 @pytest.mark.slow
-@pytest.mark.covers("F2", "fault 88")
 @pytest.mark.parametrize(("strict", "every", "kinds"), [("true", 3, 10), ("false", 1, 26), (None, 3, 10)])
 def test_no_kind_of_crafted_row_of_a_sqlite_file_runs_whatever_the_environment_says(
     tmp_path: Path, strict, every: int, kinds: int
@@ -71,7 +71,6 @@ def test_no_kind_of_crafted_row_of_a_sqlite_file_runs_whatever_the_environment_s
 
 
 @pytest.mark.live
-@pytest.mark.covers("F2", "fault 88")
 def test_no_crafted_row_of_postgresql_runs_whatever_the_environment_says(tmp_path: Path, postgres) -> None:  # noqa: F811
     assert len(check(crafted(tmp_path, 1, "false", postgres.database("crafted")))) == 26
 
@@ -90,7 +89,6 @@ class Colour(enum.Enum):
     RED = "red"
 
 
-@pytest.mark.covers("F2")
 def test_a_value_whose_type_may_not_be_read_is_written_as_plain_data(caplog) -> None:
     serializer = CheckpointSerializer()
     written = serializer.dumps_typed({"colour": Colour.RED, "when": [{1, 2}]})
@@ -98,7 +96,6 @@ def test_a_value_whose_type_may_not_be_read_is_written_as_plain_data(caplog) -> 
     assert "Colour" in caplog.text
 
 
-@pytest.mark.covers("F2")
 @pytest.mark.parametrize("options", [{"allowed_msgpack_modules": True}, {"pickle_fallback": True}, {}])
 async def test_a_saver_that_a_user_brings_is_checked_and_told_about(tmp_path: Path, caplog, options) -> None:
     caplog.set_level(logging.WARNING)
@@ -114,7 +111,6 @@ async def test_a_saver_that_a_user_brings_is_checked_and_told_about(tmp_path: Pa
     assert not caplog.text
 
 
-@pytest.mark.covers("F2", "fault 88")
 @pytest.mark.parametrize("value", ["{", "[1]", "{}", '{"content": 7}'])
 async def test_a_damaged_row_of_the_store_is_told_and_can_be_forgotten(tmp_path: Path, value: str) -> None:
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:
@@ -139,7 +135,6 @@ async def test_a_damaged_row_of_the_store_is_told_and_can_be_forgotten(tmp_path:
     assert left == []
 
 
-@pytest.mark.covers("F2", "fault 88")
 async def test_the_texts_stay_while_another_conversation_cannot_be_read(tmp_path: Path) -> None:
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:
         for name in ("hurt", "other"):
@@ -151,7 +146,6 @@ async def test_the_texts_stay_while_another_conversation_cannot_be_read(tmp_path
         assert (await forget_thread(graph, "hurt")).checkpoints
 
 
-@pytest.mark.covers("F2", "fault 88")
 @pytest.mark.parametrize("file", ["threads.sqlite", "evidence.sqlite"])
 async def test_damaged_pages_of_a_file_are_told_with_its_name(tmp_path: Path, file: str) -> None:
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:
@@ -164,7 +158,6 @@ async def test_damaged_pages_of_a_file_are_told_with_its_name(tmp_path: Path, fi
             await load_provenance(graph, "t", first["provenance"]["turn_id"])
 
 
-@pytest.mark.covers("F2", "fault 88")
 @pytest.mark.parametrize("when", ["yesterday", "", "2024-13-01T00:00:00+00:00", 7, None], ids=str)
 async def test_a_checkpoint_without_a_date_is_told_and_the_other_conversations_are_pruned(tmp_path: Path, when) -> None:
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:

@@ -11,6 +11,8 @@ from turns import ask, build
 
 from groundgraph import InMemorySource
 
+pytestmark = pytest.mark.covers("F3", "fault 82")
+
 SIZE = 16_000
 ROW = "| Pump 17 | 90 days | [1] |\n"
 REPLIES = {
@@ -91,7 +93,6 @@ def warmed_up() -> None:
     asyncio.run(ask(built("Every 90 days [1]."), QUESTION))
 
 
-@pytest.mark.covers("F3", "fault 82")
 @pytest.mark.parametrize("kind", REPLIES)
 async def test_a_reply_that_repeats_itself_costs_little_and_is_marked(kind):
     piece = REPLIES[kind]
@@ -103,7 +104,6 @@ async def test_a_reply_that_repeats_itself_costs_little_and_is_marked(kind):
     assert "Every 90 days" in marked[0]["detail"]
 
 
-@pytest.mark.covers("fault 82")
 async def test_the_mark_names_the_place_where_the_repetition_begins():
     prose = " ".join(f"Pump {number} hums in hall {number * 7} beside valve {number * 31} [1]." for number in range(60))
     result = await ask(built(f"{prose} {'round and ' * 300}"), QUESTION)
@@ -112,7 +112,7 @@ async def test_the_mark_names_the_place_where_the_repetition_begins():
     ]
 
 
-@pytest.mark.covers("F3", "fault 83")
+@pytest.mark.covers("fault 83")
 @pytest.mark.parametrize("text", EVIDENCE)
 async def test_degenerate_evidence_neither_holds_up_the_loop_nor_the_deadline(text):
     graph = built("Every 90 days [1].", "Pump 17 is serviced every 90 days. " + EVIDENCE[text], deadlines={"turn": 2})

@@ -13,6 +13,8 @@ from groundgraph.core.embedder import Embedder
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.testing import NgramEmbeddings
 
+pytestmark = pytest.mark.covers("R7")
+
 
 class Down(Embeddings):
     def embed_query(self, text: str) -> list[float]:
@@ -32,7 +34,6 @@ async def graph(tmp_path):
     await source.close()
 
 
-@pytest.mark.covers("R7")
 async def test_a_turn_answers_by_words_and_its_notes_and_provenance_tell_what_was_missing(graph):
     output = await graph.ainvoke({"messages": [HumanMessage("When is the refund paid?")]})
     assert output["outcome"] == "answered"
@@ -45,7 +46,6 @@ async def test_a_turn_answers_by_words_and_its_notes_and_provenance_tell_what_wa
     }  # fmt: skip
 
 
-@pytest.mark.covers("R7")
 async def test_the_note_is_in_the_language_of_the_question(graph):
     output = await graph.ainvoke({"messages": [HumanMessage("Когда выплачивается refund и как?")]})
     assert any("без векторов" in note for note in output["notes"])

@@ -26,10 +26,11 @@ from groundgraph import Context, InMemorySource, SourceSchema, load_provenance, 
 from groundgraph.core.errors import ConfigurationError, EvidenceMissing, InputInvalid, ScopeMissing
 from groundgraph.testing import FaultySource, Reply
 
+pytestmark = pytest.mark.covers("U4")
+
 # The state of the parent
 
 
-@pytest.mark.covers("U4")
 async def test_the_private_state_of_a_turn_stays_out_of_a_parent_whose_channels_are_called_alike() -> None:
     class Crowded(Desk, total=False):
         turn: int
@@ -46,7 +47,6 @@ async def test_the_private_state_of_a_turn_stays_out_of_a_parent_whose_channels_
     assert result["messages"][-1].text == ANSWER
 
 
-@pytest.mark.covers("U4")
 async def test_a_parent_takes_the_outputs_that_its_state_names_and_no_others() -> None:
     class Wanting(MessagesState):
         outcome: str
@@ -58,7 +58,6 @@ async def test_a_parent_takes_the_outputs_that_its_state_names_and_no_others() -
     assert (result["outcome"], [one["source_name"] for one in result["citations"]]) == ("answered", ["docs", "notes"])
 
 
-@pytest.mark.covers("U4")
 async def test_a_parent_with_messages_and_metadata_has_a_conversation() -> None:
     inner = build(["Four [1].", "Clients [1]."])
     parent = in_a_row(turn=inner).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
@@ -68,7 +67,6 @@ async def test_a_parent_with_messages_and_metadata_has_a_conversation() -> None:
     assert len(result["metadata"]["retrieval_provenance_history"]) == 2
 
 
-@pytest.mark.covers("U4")
 async def test_what_an_agent_did_behind_the_question_is_no_answer_to_it() -> None:
     inner = build(ANSWER)
     called = AIMessage("One moment.", tool_calls=[{"name": "clock", "args": {}, "id": "1", "type": "tool_call"}])
@@ -78,7 +76,6 @@ async def test_what_an_agent_did_behind_the_question_is_no_answer_to_it() -> Non
     assert [message.type for message in asked_by(inner)[0].messages] == ["system", "human"]
 
 
-@pytest.mark.covers("U4")
 async def test_a_question_that_the_parent_keeps_beside_its_message_is_asked_once() -> None:
     class Both(MessagesState):
         question: str
@@ -87,7 +84,6 @@ async def test_a_question_that_the_parent_keeps_beside_its_message_is_asked_once
     assert [message.type for message in result["messages"]] == ["human", "ai"]
 
 
-@pytest.mark.covers("U4")
 @pytest.mark.parametrize("configurable", [None, {"language": "en"}])
 async def test_a_call_inside_a_node_belongs_to_the_parent_whatever_it_configures(configurable: Any) -> None:
     inner = build(ANSWER)
@@ -103,7 +99,6 @@ async def test_a_call_inside_a_node_belongs_to_the_parent_whatever_it_configures
     assert {space.split(":")[0] for space in saver.storage["t"]} == {"", "call"}
 
 
-@pytest.mark.covers("U4")
 @pytest.mark.parametrize(("keys", "given"), [(["messages"], {"messages"}), (["answer", "notes"], {"answer", "notes"})])
 async def test_a_call_inside_a_node_that_wants_some_outputs_gets_these(keys: list[str], given: set[str]) -> None:
     inner, seen = build(ANSWER), []
@@ -178,7 +173,6 @@ async def test_a_parent_that_is_not_asynchronous_streams_the_tokens_once() -> No
     assert {space[0].split(":")[0] for space, _ in items} == {"turn"}
 
 
-@pytest.mark.covers("U4")
 async def test_the_stages_and_steps_of_a_turn_come_under_the_name_of_its_node() -> None:
     parent = in_a_row(answer=build(ANSWER)).compile(checkpointer=InMemorySaver())
     stages, steps = [], []
@@ -195,7 +189,6 @@ async def test_the_stages_and_steps_of_a_turn_come_under_the_name_of_its_node() 
     assert steps[-1] == ([], "answer")
 
 
-@pytest.mark.covers("U4")
 async def test_as_a_task_of_the_functional_api() -> None:
     inner = build(ANSWER)
 
@@ -221,7 +214,7 @@ SYNCHRONOUS: dict[str, Answer] = {
 }
 
 
-@pytest.mark.covers("fault 75", "U4")
+@pytest.mark.covers("fault 75")
 @pytest.mark.parametrize("way", SYNCHRONOUS)
 async def test_steps_of_a_parent_that_are_not_asynchronous_share_its_saver_and_store(
     way: str, sqlite: dict[str, Any]
@@ -241,7 +234,6 @@ async def test_steps_of_a_parent_that_are_not_asynchronous_share_its_saver_and_s
     assert {len(one["messages"]) for one in results} == {4}
 
 
-@pytest.mark.covers("U4")
 async def test_a_step_that_would_wait_for_its_own_event_loop_is_refused(sqlite: dict[str, Any]) -> None:
     inner = build()
 
@@ -255,7 +247,6 @@ async def test_a_step_that_would_wait_for_its_own_event_loop_is_refused(sqlite: 
 # Several turns
 
 
-@pytest.mark.covers("U4")
 async def test_turns_in_parallel_branches_are_two_answers_with_a_record_each() -> None:
     store = InMemoryStore()
     builder = StateGraph(Desk)
@@ -273,7 +264,6 @@ async def test_turns_in_parallel_branches_are_two_answers_with_a_record_each() -
     }
 
 
-@pytest.mark.covers("U4")
 async def test_one_turn_graph_called_twice_at_once_in_a_node_keeps_the_two_apart() -> None:
     inner, saver = build(), InMemorySaver()
 
@@ -287,7 +277,6 @@ async def test_one_turn_graph_called_twice_at_once_in_a_node_keeps_the_two_apart
     assert len(saver.storage["t"]) == 3
 
 
-@pytest.mark.covers("U4")
 async def test_a_turn_with_a_memory_of_its_own_remembers_what_the_parent_does_not_keep() -> None:
     inner = build(["Four [1].", "Clients [1]."], checkpointer=True)
 
@@ -303,7 +292,6 @@ async def test_a_turn_with_a_memory_of_its_own_remembers_what_the_parent_does_no
     assert shown == [[], ["Four."], []]
 
 
-@pytest.mark.covers("U4")
 async def test_a_call_that_names_a_thread_of_its_own_is_a_run_by_itself() -> None:
     own, parents = InMemorySaver(), InMemorySaver()
     inner = build(["Four [1].", "Clients [1]."], checkpointer=own, store=InMemoryStore())
@@ -326,7 +314,6 @@ async def close_desk(_state: Desk) -> Any:
     return {"messages": [AIMessage("Anything else?")]}
 
 
-@pytest.mark.covers("U4")
 async def test_a_replay_of_the_parent_runs_the_turn_again_with_the_same_prompt(saver: Any) -> None:
     inner = build(["one [1].", "two [1].", "three [1]."])
     parent = in_a_row(turn=inner, close=close_desk).compile(checkpointer=saver, store=InMemoryStore())
@@ -340,7 +327,6 @@ async def test_a_replay_of_the_parent_runs_the_turn_again_with_the_same_prompt(s
     assert len(asked_by(inner)) == 2, "the turn was over at that point"
 
 
-@pytest.mark.covers("U4")
 async def test_the_steps_of_a_turn_stand_in_the_history_of_the_parents_thread(saver: Any) -> None:
     parent = in_a_row(turn=build(ANSWER)).compile(checkpointer=saver, store=InMemoryStore())
     await ask(parent, on="t")
@@ -354,7 +340,6 @@ async def test_the_steps_of_a_turn_stand_in_the_history_of_the_parents_thread(sa
     assert all(len(ref[0]) == 16 for ref in inside[3].values["ranking"]["refs"]), "evidence is referred to"
 
 
-@pytest.mark.covers("U4")
 async def test_a_turn_that_stopped_inside_a_parent_is_edited_there_and_goes_on(saver: Any) -> None:
     inner = build([Reply("never", delay=30), "Clients [1]."])
     parent = in_a_row(turn=inner, close=close_desk).compile(checkpointer=saver, store=InMemoryStore())
@@ -377,7 +362,6 @@ async def test_a_turn_that_stopped_inside_a_parent_is_edited_there_and_goes_on(s
 # Interrupts
 
 
-@pytest.mark.covers("U4")
 async def test_an_interrupt_of_the_parent_asks_nothing_of_the_turn_again() -> None:
     inner = build(ANSWER)
 
@@ -392,7 +376,6 @@ async def test_an_interrupt_of_the_parent_asks_nothing_of_the_turn_again() -> No
     assert len(asked_by(inner)) == 1
 
 
-@pytest.mark.covers("U4")
 async def test_an_interrupt_of_the_turn_is_answered_at_the_parent() -> None:
     inner = build("Bananas are yellow all year round [1].", human_review={"support_below": 0.9})
     parent = in_a_row(turn=inner).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
@@ -421,7 +404,6 @@ def tenants() -> InMemorySource:
     return InMemorySource(rows, name="docs", schema=schema)
 
 
-@pytest.mark.covers("U4")
 async def test_a_parent_hands_scope_and_choices_down_in_a_context_that_has_more() -> None:
     scoped = {"retrieval": {"scope_filters": {"docs": {"tenant": "context.tenant"}}}}
     inner = build(sources=[tenants()], **scoped)
@@ -434,7 +416,6 @@ async def test_a_parent_hands_scope_and_choices_down_in_a_context_that_has_more(
         await ask(parent, on="none", context=AgentContext())
 
 
-@pytest.mark.covers("U4")
 async def test_session_metadata_of_the_parent_reaches_the_template_and_the_style_of_a_turn() -> None:
     template = "text_queries: ['{{ message }}']\nfilters: {docs: {tenant: '{{ metadata.customer }}'}}"
     settings = {"intent": {"mode": "template", "template": template}}
@@ -444,7 +425,6 @@ async def test_session_metadata_of_the_parent_reaches_the_template_and_the_style
     assert "acme" not in result["messages"][-1].text
 
 
-@pytest.mark.covers("U4")
 @pytest.mark.parametrize(
     "forged",
     [
@@ -465,7 +445,6 @@ async def test_what_a_client_of_the_parent_puts_in_place_of_a_turns_metadata_bre
     assert len(result["messages"]) == 6
 
 
-@pytest.mark.covers("U4")
 async def test_metadata_of_the_parent_that_is_no_mapping_is_a_typed_error() -> None:
     class Odd(MessagesState):
         metadata: Any

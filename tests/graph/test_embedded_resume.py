@@ -15,6 +15,8 @@ from turns import QUESTION, ask, asked_by, asking, build, thread
 
 from groundgraph import retrieval_graph
 
+pytestmark = pytest.mark.covers("U4", "fault 42")
+
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
@@ -22,14 +24,14 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return told_by("embedded_killed.py", tmp_path_factory.mktemp("killed"))
 
 
-@pytest.mark.covers("fault 41", "U4")
+@pytest.mark.covers("fault 41")
 def test_the_parents_checkpoints_hold_the_steps_of_the_turn(told: dict[str, Any]) -> None:
     assert told["whole"]["spaces"] == ["", "", "", *["turn"] * 9, "", ""]
     assert [one["space"] for one in told["killed"]] == told["whole"]["spaces"]
     assert {one["signal"] for one in told["killed"]} == {9}
 
 
-@pytest.mark.covers("fault 41", "U4")
+@pytest.mark.covers("fault 41")
 def test_killed_anywhere_the_parent_ends_as_if_it_had_not_been(told: dict[str, Any]) -> None:
     whole = told["whole"]["result"]
     assert [text for _, text in whole["messages"]] == [QUESTION, ANSWER, "Anything else?"]
@@ -37,7 +39,6 @@ def test_killed_anywhere_the_parent_ends_as_if_it_had_not_been(told: dict[str, A
     assert [one["result"] for one in told["killed"]] == [whole] * 14
 
 
-@pytest.mark.covers("fault 42", "U4")
 def test_what_was_done_before_the_kill_is_not_done_again(told: dict[str, Any]) -> None:
     for killed in told["killed"]:
         assert killed["steps"] == ["prepare", "close"]
@@ -65,7 +66,6 @@ class Breaking(InMemorySaver):
         return self
 
 
-@pytest.mark.covers("fault 42")
 @pytest.mark.parametrize(("stored", "by_events"), [(True, False), (False, False), (True, True)])
 async def test_a_turn_that_was_over_gives_its_parent_the_outputs_of_this_question(
     stored: bool, by_events: bool
@@ -95,7 +95,6 @@ async def test_a_turn_that_was_over_gives_its_parent_the_outputs_of_this_questio
     assert len(result["citations"]) == (2 if stored else 0)
 
 
-@pytest.mark.covers("fault 42")
 async def test_a_retrieval_that_was_over_is_run_again_for_its_parent() -> None:
     class Wanting(MessagesState):
         context: str

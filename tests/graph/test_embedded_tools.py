@@ -29,6 +29,8 @@ from groundgraph import (
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.testing import FaultySource, Reply, ScriptedChatModel
 
+pytestmark = pytest.mark.covers("U4")
+
 
 def calling(*questions: str, name: str = "ask_knowledge") -> Reply:
     """What a model replies that calls a tool for each question."""
@@ -64,7 +66,6 @@ async def test_the_queries_that_a_model_writes_for_a_retrieval_are_not_in_the_ag
     assert "text_queries" not in text[()]
 
 
-@pytest.mark.covers("U4")
 async def test_the_model_of_an_agent_gets_the_checked_answer_and_the_program_its_citations() -> None:
     inner = build("Four types [1]. Pumps too [7].")
     larger = agent([calling(QUESTION), "Done."], turn_tool(inner))
@@ -83,7 +84,6 @@ async def test_the_record_of_a_turn_that_ran_as_a_tool_is_in_the_store_under_the
     assert (await load_provenance(inner, "t", message.artifact["turn_id"]))["answer"] == ANSWER
 
 
-@pytest.mark.covers("U4")
 async def test_tools_that_a_model_calls_at_once_do_not_mix_their_evidence() -> None:
     inner = build()
     replies = [calling(QUESTION, "How often is pump 17 serviced?"), "Done."]
@@ -97,7 +97,6 @@ async def test_tools_that_a_model_calls_at_once_do_not_mix_their_evidence() -> N
     assert ["every 90 days" in message.text for message in messages] == [False, True]
 
 
-@pytest.mark.covers("U4")
 @pytest.mark.parametrize(("checkpointer", "spaces", "remembers"), [(None, 2, 0), (False, 0, 0), (True, 1, 1)])
 async def test_what_a_tools_turn_keeps_is_decided_by_its_checkpointer(
     checkpointer: Any, spaces: int, remembers: int
@@ -111,7 +110,6 @@ async def test_what_a_tools_turn_keeps_is_decided_by_its_checkpointer(
     assert [message.type for message in asked_by(inner)[1].messages].count("ai") == remembers
 
 
-@pytest.mark.covers("U4")
 async def test_sync_agents_and_calls_without_an_agent_work_too() -> None:
     larger = agent([calling(QUESTION), "Done."], turn_tool(build(ANSWER)))
     result = await asyncio.to_thread(larger.invoke, asking(), thread())
@@ -139,13 +137,11 @@ async def test_a_run_of_the_agent_hands_its_choices_to_its_tools() -> None:
     assert {row["source_name"] for row in found.artifact} == {"notes"}
 
 
-@pytest.mark.covers("U4")
 def test_a_tool_can_be_made_of_settings() -> None:
     settings = load_settings({"sources": [{"type": "memory", "name": "pumps", "records": ["Pump 17 leaks."]}]})
     assert "Pump 17 leaks." in turn_tool(settings, name="pumps").invoke({"question": "Which pump leaks?"})
 
 
-@pytest.mark.covers("U4")
 def test_a_graph_that_a_tool_cannot_run_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="retrieval_tool"):
         turn_tool(retrieval_graph(load_settings({}), sources=[docs()]))
@@ -153,7 +149,6 @@ def test_a_graph_that_a_tool_cannot_run_is_refused() -> None:
         turn_tool(build(ANSWER, checkpointer=InMemorySaver()))
 
 
-@pytest.mark.covers("U4")
 async def test_a_context_is_retrieved_inside_a_node_and_touches_no_thread() -> None:
     inner, saver = build(ANSWER), InMemorySaver()
 

@@ -16,6 +16,8 @@ from groundgraph.core.schema import SourceSchema
 from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.graph.turn_runner import TurnRunner
 
+pytestmark = pytest.mark.covers("F19", "fault 94")
+
 ACME, GLOBEX = Context(scope={"tenant": "acme"}), Context(scope={"tenant": "globex"})
 QUESTION = {"question": "What is the secret budget of the plant?"}
 
@@ -38,7 +40,6 @@ async def stopped(graph: TurnRunner, name: str, context: Context, step: str) -> 
     return dict((await graph.aget_state(thread(name))).values)
 
 
-@pytest.mark.covers("F19", "fault 94")
 @pytest.mark.parametrize("same_process", [True, False])
 @pytest.mark.parametrize(
     ("channel", "step", "before"),
@@ -68,7 +69,6 @@ async def test_a_reference_of_another_scope_in_a_state_leads_to_no_text(
     assert "of acme" in str((await load_provenance(graph, "victim"))["results"])
 
 
-@pytest.mark.covers("F19", "fault 94")
 @pytest.mark.parametrize("result_processing", [{}, {"max_kb_chars": 40}, {"normalize_strategy": "min_max"}])
 async def test_each_step_that_makes_evidence_keeps_it_in_the_scope_of_the_turn(
     result_processing: dict[str, Any],
@@ -86,7 +86,6 @@ async def test_each_step_that_makes_evidence_keeps_it_in_the_scope_of_the_turn(
     assert len(store.search(("groundgraph", "evidence"))) == len(kept)
 
 
-@pytest.mark.covers("F19", "fault 94")
 async def test_what_one_scope_forgets_stays_in_another() -> None:
     saver, store = InMemorySaver(), InMemoryStore()
     graph = build(saver, store)
@@ -102,7 +101,6 @@ async def test_what_one_scope_forgets_stays_in_another() -> None:
     assert len((await load_provenance(build(saver, store), "of globex"))["results"]) == 2
 
 
-@pytest.mark.covers("F19", "fault 94")
 async def test_a_turn_without_a_store_goes_on_in_its_scope() -> None:
     graph = build(InMemorySaver(), None)
     await stopped(graph, "t", ACME, "answer_structured")

@@ -16,7 +16,7 @@ from turns import ask
 from groundgraph import Context, InMemorySource, SourceSchema, load_settings, turn_graph
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.filters import check_filters
-from groundgraph.graph.configured_extractor import configured_extractor
+from groundgraph.graph.configured_models import configured_extractor
 from groundgraph.models.chat_model import without_thinking
 from groundgraph.prompts import Prompts
 from groundgraph.testing import Reply, Rule, ScriptedChatModel, TurnHarness, openai_stub

@@ -18,6 +18,8 @@ from groundgraph import load_provenance, load_settings, open_graph, prune_checkp
 from groundgraph.answers.provenance import provenance_namespace
 from groundgraph.graph.turn_runner import TurnRunner
 
+pytestmark = pytest.mark.covers("F18", "fault 93")
+
 HYBRID = {"style": "hybrid"}
 EDITED = {"text_queries": ["pump 17"]}
 
@@ -44,7 +46,6 @@ async def fork(graph: TurnRunner, point: Any, **run: Any) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.covers("F18", "fault 93")
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
 async def test_a_fork_leaves_the_record_of_the_turn_that_it_was_forked_from_as_it_was(durability: Any) -> None:
     graph = build()
@@ -68,7 +69,6 @@ async def test_a_fork_leaves_the_record_of_the_turn_that_it_was_forked_from_as_i
     assert (await resume_turn(graph, "t"))["answer"] == forked["answer"]
 
 
-@pytest.mark.covers("F18", "fault 93")
 async def test_a_turn_that_was_kept_only_at_its_end_keeps_its_record_too() -> None:
     graph = build()
     await graph.ainvoke(asking(), thread(), durability="exit")
@@ -82,7 +82,6 @@ async def test_a_turn_that_was_kept_only_at_its_end_keeps_its_record_too() -> No
     assert record["edited"]["intent"]["text_queries"]["is"] == ["pump 17"]
 
 
-@pytest.mark.covers("F18", "fault 93")
 async def test_every_fork_has_its_own_record_and_names_the_one_that_it_left() -> None:
     graph = build()
     await ask(graph, on="t")
@@ -101,7 +100,6 @@ async def test_every_fork_has_its_own_record_and_names_the_one_that_it_left() ->
     assert [entry["turn_id"] for entry in (await load_provenance(graph, "t"))["other_records"]] == ids[:-1]
 
 
-@pytest.mark.covers("F18", "fault 93")
 async def test_the_same_question_asked_again_from_an_earlier_state_has_a_record_of_its_own() -> None:
     graph = build()
     result = await ask(graph, on="t")
@@ -114,7 +112,6 @@ async def test_the_same_question_asked_again_from_an_earlier_state_has_a_record_
     assert all(key == original or record["forked_from"] == original for key, record in after.items())
 
 
-@pytest.mark.covers("F18", "fault 93")
 async def test_what_is_recorded_again_behind_its_own_end_is_another_record() -> None:
     graph = build()
     await ask(graph, on="t")
@@ -131,7 +128,6 @@ async def test_what_is_recorded_again_behind_its_own_end_is_another_record() -> 
     assert result["provenance"]["edited"]["draft"]["text"]["is"] == "Five [1]."
 
 
-@pytest.mark.covers("F18", "fault 93")
 async def test_another_decision_about_an_answer_that_a_person_decided_about_is_another_record() -> None:
     review = {"support_below": 0.6}
     graph = turns.build("The moon orbits a cheese [1].", sources=[docs()], memory=True, human_review=review)
@@ -146,7 +142,7 @@ async def test_another_decision_about_an_answer_that_a_person_decided_about_is_a
     assert sorted(record["review"]["decision"] for record in after.values()) == ["approve", "refuse"]
 
 
-@pytest.mark.covers("F18", "fault 93", "fault 42")
+@pytest.mark.covers("fault 42")
 @pytest.mark.parametrize("durability", ["sync", "async"])
 @pytest.mark.parametrize("stop", ["retrieve_source", "answer_structured", "record_turn"])
 async def test_a_turn_that_was_stopped_or_edited_before_its_end_has_one_record(stop: str, durability: Any) -> None:
@@ -265,7 +261,7 @@ class Broken(InMemorySaver):
         return await super().aput(config, checkpoint, metadata, new_versions)
 
 
-@pytest.mark.covers("F18", "fault 93", "fault 42")
+@pytest.mark.covers("fault 42")
 async def test_a_turn_and_a_fork_that_were_killed_behind_their_record_are_recorded_once() -> None:
     kills = ["the turn"]
     graph = build(saver=Broken(kills))
@@ -285,7 +281,6 @@ async def test_a_turn_and_a_fork_that_were_killed_behind_their_record_are_record
     assert len(history) == 1
 
 
-@pytest.mark.covers("F18", "fault 93")
 async def test_a_fork_in_a_file_is_kept_and_pruned_with_its_turn(tmp_path: Path) -> None:
     settings = load_settings(QUOTING).model_copy(update={"base_dir": tmp_path})
     async with open_graph(settings, sources=[docs()]) as graph:
@@ -300,7 +295,6 @@ async def test_a_fork_in_a_file_is_kept_and_pruned_with_its_turn(tmp_path: Path)
         assert (await load_provenance(graph, "t", original["turn_id"]))["results"][0]["text"]
 
 
-@pytest.mark.covers("F18", "fault 93")
 async def test_a_parent_that_runs_a_turn_again_from_an_earlier_state_leaves_its_record() -> None:
     store = InMemoryStore()
     inner = turns.build(base=QUOTING, sources=[docs()])

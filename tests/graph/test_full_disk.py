@@ -23,8 +23,9 @@ from groundgraph import load_provenance, load_settings, open_graph, turn_graph
 from groundgraph.core.errors import StorageUnavailable
 from groundgraph.storage.postgres_storage import PooledPostgresSaver
 
+pytestmark = pytest.mark.covers("F4", "fault 90")
 
-@pytest.mark.covers("F4", "fault 90")
+
 @pytest.mark.parametrize("file", ["threads.sqlite", "evidence.sqlite"])
 async def test_a_full_disk_is_told_with_the_file_and_old_turns_are_readable(tmp_path: Path, file: str) -> None:
     settings = load_settings(QUOTING).model_copy(update={"base_dir": tmp_path})
@@ -87,7 +88,6 @@ def files_and_folder(folder: Path, file: int, inside: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.covers("F4", "fault 90")
 @pytest.mark.parametrize(
     ("before", "file", "inside", "cause"),
     [
@@ -127,7 +127,6 @@ class FullServer(AsyncConnectionPool):
         yield
 
 
-@pytest.mark.covers("F4", "fault 90")
 @pytest.mark.parametrize(
     ("error", "told"),
     [

@@ -13,6 +13,8 @@ from turns import thread
 from groundgraph import ingest_graph, load_settings
 from groundgraph.graph.ingest import HELD_VALUES, HeldValue
 
+pytestmark = pytest.mark.covers("U3")
+
 STEPS = ["find_documents", "load_documents", "cut_chunks", "write_qualifying_texts", "write_matching_texts",
          "write_documents", "finish_ingest"]  # fmt: skip
 
@@ -23,7 +25,6 @@ def written(spec: HeldValue[Any], value: Any) -> HeldValue[Any]:
     return channel
 
 
-@pytest.mark.covers("U3")
 def test_a_checkpoint_holds_a_name_and_the_graph_the_value() -> None:
     spec: HeldValue[Any] = HeldValue(list)
     value = ["a text"]
@@ -36,7 +37,6 @@ def test_a_checkpoint_holds_a_name_and_the_graph_the_value() -> None:
     assert not spec.from_checkpoint(value).is_available()
 
 
-@pytest.mark.covers("U3")
 def test_only_the_latest_values_are_held() -> None:
     spec: HeldValue[Any] = HeldValue(list)
     names = [written(spec, [n]).checkpoint() for n in range(HELD_VALUES + 3)]
@@ -44,7 +44,6 @@ def test_only_the_latest_values_are_held() -> None:
     assert held == [False] * 3 + [True] * HELD_VALUES
 
 
-@pytest.mark.covers("U3")
 def test_a_value_that_is_written_anew_gets_a_new_name() -> None:
     channel = written(HeldValue(list), [1])
     first = channel.checkpoint()
@@ -58,7 +57,6 @@ def settings_in(folder: Path, count: int) -> Any:
     return load_settings({"knowledge_base": {"path": docs, "file": folder / "kb.sqlite"}})
 
 
-@pytest.mark.covers("U3")
 async def test_an_ingest_is_stepped_through_and_ends(tmp_path: Path) -> None:
     graph = ingest_graph(settings_in(tmp_path, 3), checkpointer=InMemorySaver())
     await graph.ainvoke({}, thread(), interrupt_before="*")
@@ -70,7 +68,6 @@ async def test_an_ingest_is_stepped_through_and_ends(tmp_path: Path) -> None:
     assert (await graph.aget_state(thread())).values["report"]["written"] == 3
 
 
-@pytest.mark.covers("U3")
 @pytest.mark.parametrize("step", STEPS[1:])
 async def test_an_ingest_that_stopped_before_a_step_does_no_step_twice(tmp_path: Path, step: str) -> None:
     graph = ingest_graph(settings_in(tmp_path, 2), checkpointer=InMemorySaver())

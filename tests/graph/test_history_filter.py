@@ -13,6 +13,8 @@ from turns import QUOTING, ask, asking, build, docs, thread
 from groundgraph import load_settings, open_graph
 from groundgraph.core.errors import FilterInvalid
 
+pytestmark = pytest.mark.covers("fault 67")
+
 
 @asynccontextmanager
 async def sqlite_graph(folder: Path):
@@ -31,7 +33,6 @@ async def steps(graph: Any, metadata: dict[str, Any] | None) -> list[str]:
     return [state.metadata["source"] async for state in graph.aget_state_history(thread(), filter=metadata)]
 
 
-@pytest.mark.covers("fault 67")
 @pytest.mark.parametrize("opened", [sqlite_graph, memory_graph])
 async def test_a_history_is_filtered_by_known_names_only(opened, tmp_path: Path) -> None:
     async with opened(tmp_path) as graph:
@@ -43,7 +44,6 @@ async def test_a_history_is_filtered_by_known_names_only(opened, tmp_path: Path)
                 await steps(graph, {name: "loop"})
 
 
-@pytest.mark.covers("fault 67")
 def test_a_history_that_is_read_without_a_loop_is_filtered_too() -> None:
     graph = build(base=QUOTING, sources=[docs()], checkpointer=InMemorySaver())
     graph.invoke(asking(), thread())

@@ -18,6 +18,8 @@ from groundgraph.core.errors import ConfigurationError, ReviewImpossible, ScopeM
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.covers("U3")
+
 WEAK = "The moon orbits a cheese [1]."
 GOOD = "OAuth has four grant types [1]."
 
@@ -43,14 +45,12 @@ async def decide(graph: TurnRunner, **decision: Any) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.covers("U3")
 async def test_without_the_setting_nobody_is_asked() -> None:
     graph = build(human_review={})
     assert "review_answer" not in graph.nodes
     assert (await ask(graph, on="t"))["answer"] == WEAK
 
 
-@pytest.mark.covers("U3")
 async def test_an_answer_with_enough_support_goes_out() -> None:
     result = await ask(build(GOOD), on="t")
     assert result["answer"] == GOOD
@@ -58,7 +58,6 @@ async def test_an_answer_with_enough_support_goes_out() -> None:
     assert "review" not in result["provenance"]
 
 
-@pytest.mark.covers("U3")
 async def test_an_answer_with_little_support_waits_and_nobody_reads_it() -> None:
     graph = build()
     pieces, custom = "", []
@@ -83,7 +82,6 @@ async def test_an_answer_with_little_support_waits_and_nobody_reads_it() -> None
     assert schema["additionalProperties"] is False
 
 
-@pytest.mark.covers("U3")
 async def test_an_approved_answer_goes_out_as_it_was_written() -> None:
     graph = await waiting()
     result = await decide(graph, decision="approve", comment="It is a joke.")
@@ -96,7 +94,6 @@ async def test_an_approved_answer_goes_out_as_it_was_written() -> None:
     assert len(result["messages"]) == 2
 
 
-@pytest.mark.covers("U3")
 async def test_a_refused_answer_is_withheld() -> None:
     graph = await waiting()
     result = await decide(graph, decision="refuse")
@@ -107,7 +104,6 @@ async def test_a_refused_answer_is_withheld() -> None:
     assert result["provenance"]["finish"] == "withheld"
 
 
-@pytest.mark.covers("U3")
 async def test_a_persons_words_pass_the_gate_and_the_check_of_a_models() -> None:
     graph = await waiting()
     written = "OAuth has 17 grant types [2]. ![x](https://evil.example/x.png)"
@@ -122,7 +118,6 @@ async def test_a_persons_words_pass_the_gate_and_the_check_of_a_models() -> None
     assert any("A person wrote this answer" in note for note in result["notes"])
 
 
-@pytest.mark.covers("U3")
 @pytest.mark.parametrize(
     ("invalid", "problem"),
     [
@@ -150,7 +145,6 @@ async def test_an_invalid_decision_keeps_the_turn_open_and_asks_again(invalid: A
     assert result["provenance"]["review"]["asked"] == 2
 
 
-@pytest.mark.covers("U3")
 async def test_nothing_at_all_is_no_decision() -> None:
     graph = build()
     first = (await ask(graph, on="t"))["__interrupt__"][0]
@@ -159,7 +153,6 @@ async def test_nothing_at_all_is_no_decision() -> None:
     assert (await decide(graph, decision="approve"))["answer"] == WEAK
 
 
-@pytest.mark.covers("U3")
 async def test_a_decision_in_another_process_finds_the_same_evidence(tmp_path: Path) -> None:
     stored = settings(
         checkpointer={"type": "sqlite", "path": tmp_path / "t.sqlite"},
@@ -177,7 +170,6 @@ async def test_a_decision_in_another_process_finds_the_same_evidence(tmp_path: P
     assert silent.calls == []
 
 
-@pytest.mark.covers("U3")
 async def test_the_next_turn_of_the_thread_is_not_reviewed_by_the_last_decision() -> None:
     graph = build(store=InMemoryStore())
     for _ in range(2):
@@ -195,7 +187,6 @@ async def test_nobody_decides_from_another_scope() -> None:
     assert (await decide(graph, decision="approve"))["answer"] == WEAK
 
 
-@pytest.mark.covers("U3")
 async def test_a_question_in_place_of_a_decision_begins_a_new_turn() -> None:
     graph = await waiting()
     second = await ask(graph, "Who uses the authorization code grant of OAuth?", "t")
@@ -203,7 +194,6 @@ async def test_a_question_in_place_of_a_decision_begins_a_new_turn() -> None:
     assert (await decide(graph, decision="approve"))["answer"] == WEAK
 
 
-@pytest.mark.covers("U3")
 async def test_who_resumes_a_turn_that_waits_is_asked_again_and_given_no_answer() -> None:
     graph = build()
     asked = (await ask(graph, on="t"))["__interrupt__"][0]
@@ -212,7 +202,6 @@ async def test_who_resumes_a_turn_that_waits_is_asked_again_and_given_no_answer(
     assert result["__interrupt__"][0].id == asked.id
 
 
-@pytest.mark.covers("U3")
 @pytest.mark.parametrize("thread_id", [None, "t"])
 async def test_an_answer_that_cannot_wait_is_an_error_that_says_so(thread_id: str | None) -> None:
     graph = turn_graph(settings(), sources=[docs()], chat_model=ScriptedChatModel(WEAK))
@@ -221,20 +210,17 @@ async def test_an_answer_that_cannot_wait_is_an_error_that_says_so(thread_id: st
             await ask(asked, on=thread_id)
 
 
-@pytest.mark.covers("U3")
 def test_nobody_decides_about_an_answer_that_is_written_anew_when_the_decision_comes() -> None:
     with pytest.raises(ConfigurationError, match="checkpointer=False keeps none"):
         turn_graph(settings(), sources=[docs()], chat_model=ScriptedChatModel(WEAK), checkpointer=False)
 
 
-@pytest.mark.covers("U3")
 async def test_a_policy_of_the_citation_check_comes_first() -> None:
     result = await ask(build(citation_check={"support": "refuse"}), on="t")
     assert "__interrupt__" not in result
     assert result["outcome"] == "insufficient"
 
 
-@pytest.mark.covers("U3")
 async def test_what_quotes_its_evidence_or_finds_none_does_not_wait() -> None:
     quoting = build(synthesis={"style": "structured"})
     assert (await ask(quoting, on="t"))["outcome"] == "answered"
@@ -242,7 +228,6 @@ async def test_what_quotes_its_evidence_or_finds_none_does_not_wait() -> None:
     assert (await ask(nothing, "Where do penguins breed?", "t"))["outcome"] == "insufficient"
 
 
-@pytest.mark.covers("U3")
 @pytest.mark.parametrize("value", [0, 1.2, "low"])
 def test_a_threshold_that_is_none_is_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError, match="support_below"):

@@ -20,6 +20,8 @@ from groundgraph.ingest.chunkers import HeadingChunker, WholeTextChunker
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 
+pytestmark = pytest.mark.covers("K1")
+
 
 async def ingest_paths(path, paths, *, base_dir, on_progress=None, **given):
     """An ingest as a configuration in `base_dir` describes it."""
@@ -54,7 +56,6 @@ def tables(path: Path) -> list[list[tuple]]:
         connection.close()
 
 
-@pytest.mark.covers("K1")
 async def test_a_folder_is_taken_in_and_found_and_the_report_has_exactly_its_keys(tmp_path):
     folder_of(tmp_path, a="# Alpha\n\nApples.\n\n# Beta\n\nBananas.", b="# Gamma\n\nGrapes.")
     (tmp_path / "docs" / "c.pages").write_bytes(b"?")
@@ -103,7 +104,6 @@ async def test_changed_and_deleted_documents_leave_no_stale_chunks(tmp_path):
     assert tables(kb) == tables(tmp_path / "fresh.sqlite")
 
 
-@pytest.mark.covers("K1")
 async def test_only_files_of_the_given_folder_are_taken_out(tmp_path):
     folder_of(tmp_path, a="Apples.")
     kb = tmp_path / "kb.sqlite"
@@ -119,7 +119,6 @@ async def test_only_files_of_the_given_folder_are_taken_out(tmp_path):
     assert await found(kb, "Python") == ["docs/api.md#0"]
 
 
-@pytest.mark.covers("K1")
 async def test_a_file_that_became_empty_or_unreadable(tmp_path):
     folder_of(tmp_path, a="Apples.", b="Bananas.")
     kb = tmp_path / "kb.sqlite"
@@ -172,7 +171,6 @@ async def test_an_ingest_cut_short_goes_on_and_ends_with_the_same_base(tmp_path)
     assert tables(kb) == tables(tmp_path / "fresh.sqlite")
 
 
-@pytest.mark.covers("K1")
 async def test_an_ingest_that_is_cancelled_keeps_what_it_wrote(tmp_path):
     documents = [Document(f"d{n}", f"Document number{n}.") for n in range(3000)]
     begun = asyncio.Event()
@@ -187,7 +185,6 @@ async def test_an_ingest_that_is_cancelled_keeps_what_it_wrote(tmp_path):
     assert report.documents == 3000
 
 
-@pytest.mark.covers("K1")
 async def test_an_ingest_cancelled_at_once_leaves_nothing_open(tmp_path):
     task = asyncio.create_task(ingest_documents(tmp_path / "kb.sqlite", [Document("d", "text")]))
     await asyncio.sleep(0)
@@ -197,7 +194,6 @@ async def test_an_ingest_cancelled_at_once_leaves_nothing_open(tmp_path):
     assert (await ingest_documents(tmp_path / "kb.sqlite", [Document("d", "text")])).documents == 1
 
 
-@pytest.mark.covers("K1")
 async def test_a_changed_chunk_size_or_chunker_cuts_an_unchanged_document_again(tmp_path):
     kb = tmp_path / "kb.sqlite"
     document = Document("d", "One sentence here. " * 50)
@@ -222,7 +218,6 @@ async def test_a_base_locked_too_long_is_a_typed_error_without_damage(tmp_path):
     assert await found(kb, "apples") == []
 
 
-@pytest.mark.covers("K1")
 async def test_repairs_are_reported_beside_the_failures(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"A longer text with a NUL \0 in it.")
     report = await ingest_paths(tmp_path / "kb.sqlite", ["a.txt"], base_dir=tmp_path)

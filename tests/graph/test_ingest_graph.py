@@ -23,6 +23,8 @@ from groundgraph.nodes.ingest.find_documents import OUTSIDE
 from groundgraph.sources.knowledge_base.store import EmbeddedStore
 from groundgraph.testing import NgramEmbeddings
 
+pytestmark = pytest.mark.covers("K1")
+
 SECRET = "pomegranate"
 
 
@@ -47,7 +49,6 @@ def test_the_step_that_embeds_is_there_only_with_an_embedding_model(tmp_path):
     assert not (tmp_path / "kb.sqlite").exists()
 
 
-@pytest.mark.covers("K1")
 async def test_streams_and_checkpoints_hold_no_text_of_a_document(tmp_path):
     saver = InMemorySaver()
     graph = ingest_graph(settings_in(tmp_path), embeddings=NgramEmbeddings(), checkpointer=saver)
@@ -63,7 +64,6 @@ async def test_streams_and_checkpoints_hold_no_text_of_a_document(tmp_path):
     assert await names(tmp_path) == ["d0", "d1", "d2"]
 
 
-@pytest.mark.covers("K1")
 def test_every_channel_that_may_be_large_is_kept_out_of_streams():
     assert set(IngestState.__annotations__) - set(SHOWN) == {"documents", "plan", "batch"}
 
@@ -95,7 +95,6 @@ async def test_a_run_resumed_from_its_checkpoint_plans_anew_and_repeats_no_finis
         assert report["failed"] == []
 
 
-@pytest.mark.covers("K1")
 async def test_documents_that_were_passed_in_must_be_passed_in_again(tmp_path):
     saver = InMemorySaver()
     graph = ingest_graph(settings_in(tmp_path), checkpointer=saver)
@@ -106,7 +105,6 @@ async def test_documents_that_were_passed_in_must_be_passed_in_again(tmp_path):
     assert await names(tmp_path) == ["d0", "d1"]
 
 
-@pytest.mark.covers("K1")
 async def test_a_run_on_a_thread_does_not_go_by_the_choices_of_the_last_one(tmp_path):
     (tmp_path / "a.md").write_text("Apples.")
     graph = ingest_graph(settings_in(tmp_path), checkpointer=InMemorySaver())
@@ -138,14 +136,12 @@ def test_it_can_be_invoked_without_an_event_loop(tmp_path):
     assert [name for update in updates for name in update] == ["find_documents", "load_documents", "finish_ingest"]
 
 
-@pytest.mark.covers("K1")
 async def test_many_batches_run_through_one_graph(tmp_path, monkeypatch):
     monkeypatch.setattr("groundgraph.graph.ingest_resources.BatchSize", lambda: load_step.BatchSize(documents=1))
-    report = await run_ingest(ingest_graph(settings_in(tmp_path)), {"documents": iter(documents(120))})
-    assert report.written == 120
+    report = await run_ingest(ingest_graph(settings_in(tmp_path)), {"documents": iter(documents(40))})
+    assert report.written == 40
 
 
-@pytest.mark.covers("K1")
 async def test_an_asynchronous_iterator_of_documents(tmp_path):
     async def arriving():
         for document in documents(3):
@@ -155,7 +151,6 @@ async def test_an_asynchronous_iterator_of_documents(tmp_path):
     assert report.written == 3
 
 
-@pytest.mark.covers("K1")
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -175,13 +170,11 @@ async def test_an_input_that_is_none_is_refused_with_what_is_wrong(tmp_path, giv
         await ingest_graph(settings_in(tmp_path)).ainvoke(given)
 
 
-@pytest.mark.covers("K1")
 async def test_the_configured_path_is_the_default(tmp_path):
     folder_of(tmp_path, a="Apples.")
     assert (await ingest_graph(settings_in(tmp_path, path="docs")).ainvoke({}))["report"]["written"] == 1
 
 
-@pytest.mark.covers("K1")
 async def test_a_dry_run_tells_and_touches_nothing(tmp_path):
     folder = folder_of(tmp_path, a="Apples.", b="Bananas.")
     (folder / "c.pdf").write_bytes(b"no PDF")
@@ -224,7 +217,6 @@ async def test_a_graph_for_others_reads_only_below_its_folder(tmp_path):
     assert followed.failed == [{"document": "docs/link.md", "reason": OUTSIDE}]
 
 
-@pytest.mark.covers("K1")
 def test_arguments_without_a_use_are_refused(tmp_path):
     for given in ({"sources": []}, {"extractor": object()}):
         with pytest.raises(ConfigurationError, match=next(iter(given))):
@@ -237,7 +229,6 @@ class OtherModel(NgramEmbeddings):
     model = "other"
 
 
-@pytest.mark.covers("K1")
 async def test_another_embedding_model_is_refused_and_taken_by_a_rebuild_which_goes_on_where_it_stopped(tmp_path):
     settings = settings_in(tmp_path)
     folder = folder_of(tmp_path, a="Apples.")
@@ -259,7 +250,6 @@ async def test_another_embedding_model_is_refused_and_taken_by_a_rebuild_which_g
     assert (await run_ingest(ingest_graph(settings), {"documents": given})).unchanged == 1
 
 
-@pytest.mark.covers("K1")
 async def test_every_document_is_counted_once_among_those_that_are_done(tmp_path):
     folder = folder_of(tmp_path, a="Apples.", b=" ")
     for name, content in (("c.pdf", b"no PDF"), ("d.ppt", b"?"), ("e.png", b"?")):
@@ -270,7 +260,6 @@ async def test_every_document_is_counted_once_among_those_that_are_done(tmp_path
         assert (course.done, course.total, course.failed) == (4, 4, 3)
 
 
-@pytest.mark.covers("K1")
 async def test_one_path_may_stand_alone(tmp_path):
     folder_of(tmp_path, a="Apples.")
     for given, written in (("docs", 1), (tmp_path / "docs", 0)):
@@ -278,7 +267,6 @@ async def test_one_path_may_stand_alone(tmp_path):
         assert (report.written, report.documents, report.failed) == (written, 1, [])
 
 
-@pytest.mark.covers("K1")
 async def test_a_document_passed_in_with_parts_outside_of_its_text_costs_itself_only(tmp_path):
     given = [
         {"name": "a", "text": "Apples.", "parts": [{"start": 0, "end": 70}]},

@@ -19,6 +19,8 @@ from groundgraph.core.document import MARKDOWN, Document
 from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 
+pytestmark = pytest.mark.covers("R9")
+
 TEXT = """# Tokens
 
 Access tokens expire after one hour, and each request sends one in a header.
@@ -45,7 +47,6 @@ def settings(style: str = "structured", **retrieval: Any):
     )
 
 
-@pytest.mark.covers("R9")
 async def test_neighbours_join_to_the_stretch_of_the_original_and_other_sections_stay_apart(tmp_path):
     source = await base(tmp_path)
     context = await retrieve_context(retrieval_graph(settings(), sources=[source]), QUESTION)
@@ -64,7 +65,6 @@ async def test_neighbours_join_to_the_stretch_of_the_original_and_other_sections
     await source.close()
 
 
-@pytest.mark.covers("R9")
 async def test_switched_off_the_work_is_not_in_the_graph_and_chunks_stay_apart(tmp_path):
     source = await base(tmp_path)
     graph = retrieval_graph(settings(merge_adjacent=False), sources=[source])
@@ -78,7 +78,6 @@ def test_a_source_that_cannot_tell_what_stands_between_its_results_adds_no_work(
     assert works_of(turn_graph(settings(), sources=[RankedSource([])])) == set()
 
 
-@pytest.mark.covers("R9")
 async def test_citations_of_a_joined_piece_are_exact(tmp_path):
     source = await base(tmp_path)
     output = await ask(turn_graph(settings(), sources=[source]), QUESTION)
@@ -99,7 +98,6 @@ class Slow(KnowledgeBaseSource):
         return []
 
 
-@pytest.mark.covers("R9")
 @pytest.mark.parametrize("kind", [Broken, Slow])
 async def test_a_source_that_fails_to_tell_or_is_late_leaves_its_chunks_apart(tmp_path, kind):
     source = await base(tmp_path, kind=kind)
@@ -111,7 +109,6 @@ async def test_a_source_that_fails_to_tell_or_is_late_leaves_its_chunks_apart(tm
     await source.close()
 
 
-@pytest.mark.covers("R9")
 async def test_a_joined_piece_survives_an_interrupted_turn_with_and_without_a_store(tmp_path):
     source = await base(tmp_path)
     for store in (InMemoryStore(), None):
@@ -135,7 +132,6 @@ async def test_a_joined_piece_is_remembered_by_its_chunks(tmp_path):
     await source.close()
 
 
-@pytest.mark.covers("R9")
 async def test_two_bases_with_one_document_are_not_mixed(tmp_path):
     one, other = await base(tmp_path, name="one"), await base(tmp_path, name="other")
     context = await retrieve_context(retrieval_graph(settings(), sources=[one, other]), QUESTION)

@@ -32,6 +32,8 @@ from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
 from groundgraph.storage.kept_messages import KeptConversation, KeptConversations, keeping_messages
 from groundgraph.storage.sqlite_saver import LinearSqliteSaver
 
+pytestmark = pytest.mark.covers("L9")
+
 SAID = [
     SystemMessage("Be brief.", id="s"),
     HumanMessage("How long?", id="q", additional_kwargs={"groundgraph": {"truncated": 9000}}),
@@ -81,13 +83,11 @@ LOOKS: dict[str, Callable[[list[Any]], Any]] = {
 }
 
 
-@pytest.mark.covers("L9")
 @pytest.mark.parametrize("look", LOOKS)
 def test_a_message_that_nobody_has_looked_at_is_like_any_other(look: str) -> None:
     assert LOOKS[look](unread(SAID)) == LOOKS[look](SERIALIZER.loads_typed(SERIALIZER.dumps_typed(SAID)))
 
 
-@pytest.mark.covers("L9")
 def test_it_is_equal_to_its_like_from_either_side_and_may_be_changed() -> None:
     assert unread(SAID) == SAID
     assert unread(SAID) == SAID
@@ -101,7 +101,6 @@ def test_it_is_equal_to_its_like_from_either_side_and_may_be_changed() -> None:
         unread(SAID)[0].no_such  # noqa: B018
 
 
-@pytest.mark.covers("L9")
 def test_its_id_is_known_without_making_it() -> None:
     said = unread(SAID)
     assert [one.id for one in said] == [one.id for one in SAID]
@@ -120,7 +119,6 @@ WRITES: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.covers("L9")
 @pytest.mark.parametrize("writes", WRITES.values(), ids=WRITES)
 def test_kept_messages_and_the_channel_combine_writes_as_langgraphs_reducer(writes: list[Any]) -> None:
     expected = _messages_delta_reducer([*SAID], writes)
@@ -169,7 +167,6 @@ class _Counting(LinearSqliteSaver):
         return found
 
 
-@pytest.mark.covers("L9")
 async def test_a_turn_reads_as_much_late_in_a_thread_as_early(tmp_path: Path) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as plain:
         graph = build(base=QUOTING, sources=[docs()], checkpointer=_Counting.over(plain), store=InMemoryStore())
@@ -182,7 +179,7 @@ async def test_a_turn_reads_as_much_late_in_a_thread_as_early(tmp_path: Path) ->
         assert sum(read[20:24]) == sum(read[4:8]) > 0
 
 
-@pytest.mark.covers("L9", "F21")
+@pytest.mark.covers("F21")
 async def test_what_a_caller_does_with_the_messages_of_a_turn_is_not_seen_by_the_next(tmp_path: Path) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as plain:
         graph = build(base=QUOTING, sources=[docs()], checkpointer=plain, store=InMemoryStore())
@@ -197,7 +194,6 @@ async def test_what_a_caller_does_with_the_messages_of_a_turn_is_not_seen_by_the
         assert all(one.content != "changed" for one in state.values["messages"])
 
 
-@pytest.mark.covers("L9")
 async def test_nothing_is_held_of_a_thread_that_was_removed(tmp_path: Path) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as plain:
         graph = build(base=QUOTING, sources=[docs()], checkpointer=plain, store=InMemoryStore())

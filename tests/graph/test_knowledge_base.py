@@ -20,6 +20,8 @@ from groundgraph.core.document import Document
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, RecordInvalid
 from groundgraph.testing import NgramEmbeddings
 
+pytestmark = pytest.mark.covers("K8")
+
 SCHEMA = {
     "fields": {
         "guest": {"type": "string", "required": True},
@@ -43,7 +45,6 @@ async def answers(settings, question: str) -> list[dict]:
     return (await ask_once(turn_graph(settings), question))["provenance"]["results"]
 
 
-@pytest.mark.covers("K8")
 async def test_what_one_session_writes_another_finds_with_its_kind_and_its_fields(tmp_path):
     with KnowledgeBase.open(settings_in(tmp_path)) as base:
         assert base.add_records("memories", [NUTS, ROOM]).written == 2
@@ -54,7 +55,6 @@ async def test_what_one_session_writes_another_finds_with_its_kind_and_its_field
     }
 
 
-@pytest.mark.covers("K8")
 @pytest.mark.parametrize(
     ("filters", "topics"),
     [({"topic": "room"}, ["room"]), ({"guest": "Bob"}, []), ({"date": {"gte": "2026-01-01"}}, ["diet"])],
@@ -69,14 +69,12 @@ async def test_the_fields_of_a_schema_can_be_filtered_by(tmp_path, filters, topi
     assert [row["metadata"]["topic"] for row in await answers(settings, "allergic")] == topics
 
 
-@pytest.mark.covers("K8")
 def test_a_filter_on_a_value_that_the_schema_does_not_allow_is_refused(tmp_path):
     settings = settings_in(tmp_path, intent={"mode": "static", "default_filters": {"knowledge_base": {"topic": "x"}}})
     with pytest.raises((ConfigurationError, FilterInvalid), match="not an allowed value"):
         turn_graph(settings)
 
 
-@pytest.mark.covers("K8")
 @pytest.mark.parametrize(
     ("record", "field", "told"),
     [
@@ -99,13 +97,11 @@ async def test_a_record_that_does_not_fit_is_refused_by_number_and_field_and_non
     assert await base.adocuments() == []
 
 
-@pytest.mark.covers("K8")
 def test_a_schema_that_is_not_declared_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="Did you mean 'memories'"):
         KnowledgeBase.open(settings_in(tmp_path)).add_records("memory", [NUTS])
 
 
-@pytest.mark.covers("K8")
 @pytest.mark.parametrize(
     ("schema", "told"),
     [
@@ -124,7 +120,6 @@ def test_a_schema_that_cannot_work_is_refused_when_a_graph_is_built(tmp_path, sc
         turn_graph(clash)
 
 
-@pytest.mark.covers("K8")
 async def test_the_id_field_replaces_and_the_same_record_costs_nothing(tmp_path):
     base = KnowledgeBase.open(settings_in(tmp_path, {**SCHEMA, "id": "guest"}), embeddings=NgramEmbeddings())
     assert (await base.aadd_records("memories", [NUTS])).written == 1
@@ -136,7 +131,6 @@ async def test_the_id_field_replaces_and_the_same_record_costs_nothing(tmp_path)
         await base.aadd_records("memories", [{"guest": " ", "fact": "x"}])
 
 
-@pytest.mark.covers("K8")
 async def test_a_node_of_a_larger_graph_writes_while_its_loop_runs(tmp_path):
     settings = settings_in(tmp_path)
     base = KnowledgeBase.open(settings)
@@ -160,7 +154,6 @@ async def test_a_node_of_a_larger_graph_writes_while_its_loop_runs(tmp_path):
     assert {point.config["configurable"]["checkpoint_ns"] async for point in saver.alist(None)} == {""}
 
 
-@pytest.mark.covers("K8")
 async def test_many_writers_at_once_lose_nothing(tmp_path):
     base = KnowledgeBase.open(settings_in(tmp_path))
     records = [[{"guest": f"g{n}", "fact": f"Fact number{n}."}] for n in range(12)]
@@ -173,7 +166,6 @@ async def test_many_writers_at_once_lose_nothing(tmp_path):
     assert len(await base.adocuments()) == 12
 
 
-@pytest.mark.covers("K8")
 def test_another_process_finds_what_this_one_wrote(tmp_path):
     (tmp_path / "groundgraph.yaml").write_text(
         "intent: {mode: static}\nknowledge_base:\n  file: kb.sqlite\n  schemas:\n    memories:\n"

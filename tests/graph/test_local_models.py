@@ -16,7 +16,7 @@ from turns import ask, build
 from groundgraph import InMemorySource, KnowledgeBase, load_settings, turn_graph
 from groundgraph.core.document import Document
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.graph.configured_embedder import configured_embedder
+from groundgraph.graph.configured_models import configured_embedder
 from groundgraph.models.local_model import LocalEmbeddings, LocalReranker
 
 pytestmark = pytest.mark.covers("B4")
@@ -111,7 +111,7 @@ def test_what_lacks_or_has_no_effect_is_told(monkeypatch: pytest.MonkeyPatch, tm
     with pytest.raises(ConfigurationError, match="name a `model` that fastembed knows, or the `folder`"):
         turn_graph(load_settings({"reranker": {"enabled": True, "type": "fastembed"}}))
     lacking("fastembed", monkeypatch)
-    for module in ("configured_embedder", "configured_reranker"):
+    for module in ("configured_models", "configured_reranker"):
         monkeypatch.setattr(f"groundgraph.graph.{module}.find_spec", lambda _: None)
     for given in (
         {"embeddings": {"provider": "fastembed", "model": "m"}},

@@ -11,6 +11,8 @@ from turns import ask_once
 from groundgraph import ingest_graph, load_settings, turn_graph
 from groundgraph.graph.ingest_documents import run_ingest
 
+pytestmark = pytest.mark.covers("K11")
+
 BASE = {
     "file": "kb.sqlite",
     "fields": {
@@ -52,7 +54,6 @@ async def found(folder: Path, **sections) -> set[str]:
     return {Path(row["metadata"]["document"]).name for row in result["provenance"]["results"]}
 
 
-@pytest.mark.covers("K11")
 @pytest.mark.parametrize("kind", ["filters", "default_filters"])
 @pytest.mark.parametrize(
     ("conditions", "documents"),
@@ -71,14 +72,12 @@ async def test_filters_reach_fields_from_front_matter_sidecar_and_path_rules(fil
     assert await found(filled, intent=intent) == documents
 
 
-@pytest.mark.covers("K11")
 async def test_an_entry_of_sources_has_the_fields_of_the_base_too(filled):
     entry = {"type": "vector_kb", "name": "docs", "path": "kb.sqlite", "fields": {"author": {}}}
     intent = {"mode": "static", "default_filters": {"docs": {"category": "security"}}}
     assert await found(filled, sources=[entry], intent=intent) == {"front.md"}
 
 
-@pytest.mark.covers("K11")
 async def test_a_changed_sidecar_changes_the_documents_below_it_and_no_others(filled):
     (filled / "docs" / "metadata.yaml").write_text(
         "'*': {date: 2025-06-01}\nbeside.txt: {category: security, pages: 3}\nfront.md: {category: news}\n"
@@ -89,7 +88,6 @@ async def test_a_changed_sidecar_changes_the_documents_below_it_and_no_others(fi
     assert await found(filled, intent=intent) == {"front.md", "beside.txt"}
 
 
-@pytest.mark.covers("K11")
 async def test_a_value_that_its_field_does_not_allow_is_left_out_and_told_with_its_place(filled):
     (filled / "docs" / "front.md").write_text("---\ncategory: secuirty\ndate: soon\n---\n# A\n\nA token is secret.\n")
     report = await run_ingest(ingest_graph(settings_in(filled)), {"paths": ["docs"]})
@@ -103,7 +101,7 @@ async def test_a_value_that_its_field_does_not_allow_is_left_out_and_told_with_i
     assert await found(filled, intent=intent) == set()
 
 
-@pytest.mark.covers("K11", "I8")
+@pytest.mark.covers("I8")
 async def test_a_value_that_is_not_allowed_keeps_a_document_out_where_a_filter_of_everybody_needs_it(filled):
     (filled / "docs" / "front.md").write_text("---\ncategory: Security\n---\n# A\n\nA new token is secret.\n")
     hidden = {"mode": "static", "default_filters": {"knowledge_base": {"category": {"not": "security"}}}}
@@ -126,7 +124,6 @@ async def test_a_row_tells_nothing_of_the_rows_that_a_filter_hides(tmp_path):
     assert "zanzibar" not in json.dumps(output["provenance"])
 
 
-@pytest.mark.covers("K11")
 async def test_a_sidecar_that_cannot_be_read_keeps_the_documents_as_they_were(filled):
     (filled / "docs" / "metadata.yaml").write_text("beside.txt: {category: news\n")
     report = await run_ingest(ingest_graph(settings_in(filled)), {"paths": ["docs"]})
@@ -136,7 +133,6 @@ async def test_a_sidecar_that_cannot_be_read_keeps_the_documents_as_they_were(fi
     assert await found(filled, intent=intent) == {"beside.txt"}
 
 
-@pytest.mark.covers("K11")
 async def test_the_fields_of_records_are_typed_too(tmp_path):
     (tmp_path / "items.csv").write_text("name,date,pages\ntoken one,2026-02-01,5\ntoken two,soon,7\n")
     report = await run_ingest(ingest_graph(settings_in(tmp_path)), {"paths": ["items.csv"]})
@@ -147,7 +143,6 @@ async def test_the_fields_of_records_are_typed_too(tmp_path):
     assert [row["metadata"]["pages"] for row in results] == [5]
 
 
-@pytest.mark.covers("K11")
 @pytest.mark.parametrize("dry_run", [True, False])
 async def test_slips_of_the_pen_in_a_sidecar_are_told_once_with_their_line(filled, dry_run):
     (filled / "docs" / "metadata.yaml").write_text(
@@ -161,7 +156,6 @@ async def test_slips_of_the_pen_in_a_sidecar_are_told_once_with_their_line(fille
     assert glob == "'besid.txt' (metadata.yaml:2) fits no document that was read"
 
 
-@pytest.mark.covers("K11")
 async def test_an_entry_for_a_document_that_was_not_to_be_read_is_no_slip(filled):
     for given in ("docs/beside.txt", "docs/news"):
         report = await run_ingest(ingest_graph(settings_in(filled)), {"paths": [given]})

@@ -26,6 +26,8 @@ from groundgraph.core.errors import ConfigurationError
 from groundgraph.graph.parts import GraphParts, Models, Parts
 from groundgraph.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.covers("U1")
+
 MODELS = {"chat_model", "query_model", "embeddings"}
 PARTS = MODELS | {"sources", "reranker", "extractor", "support_judge"}
 GRAPH_PARTS = PARTS | {"checkpointer", "store"}
@@ -42,7 +44,6 @@ TAKEN: list[tuple[Callable[..., Any], set[str], set[str]]] = [
 CASES = [pytest.param(*case, id=case[0].__qualname__) for case in TAKEN]
 
 
-@pytest.mark.covers("U1")
 @pytest.mark.parametrize(("taker", "needed", "optional"), CASES)
 def test_a_signature_names_every_argument(taker: Callable[..., Any], needed: set[str], optional: set[str]) -> None:
     taken = inspect.signature(taker).parameters
@@ -55,7 +56,6 @@ def test_a_signature_names_every_argument(taker: Callable[..., Any], needed: set
     assert by_place == ({"memory"} if "memory" in optional else set())
 
 
-@pytest.mark.covers("U1")
 @pytest.mark.parametrize(("taker", "needed", "optional"), CASES)
 def test_a_name_that_is_not_known_is_refused_with_the_one_that_was_meant(
     taker: Callable[..., Any], needed: set[str], optional: set[str]
@@ -66,7 +66,6 @@ def test_a_name_that_is_not_known_is_refused_with_the_one_that_was_meant(
         taker(**given, chat_modle=ScriptedChatModel([]))
 
 
-@pytest.mark.covers("U1")
 def test_every_part_is_documented_once() -> None:
     texts = [declared.__doc__ or "" for declared in (Models, Parts, GraphParts)]
     documented = [name for text in texts for name in re.findall(r"^ {4}(?:    )?(\w+): ", text, re.MULTILINE)]

@@ -15,6 +15,8 @@ from groundgraph.resilience import retry as retry_budget
 from groundgraph.resilience.retry import CAPACITY
 from groundgraph.testing import Reply, openai_stub
 
+pytestmark = pytest.mark.covers("fault 79")
+
 TURNS = 50
 ANSWER = "OAuth has four grant types [1]."
 
@@ -52,7 +54,6 @@ class Limiter:
             return Reply("slow down", status=429, headers={"Retry-After": str(self.pause)})
 
 
-@pytest.mark.covers("fault 79")
 async def test_while_everything_is_refused_the_tries_of_all_turns_are_one_budget() -> None:
     with openai_stub(Reply("slow down", status=429, headers={"Retry-After": "0"})) as stub:
         started = time.monotonic()
@@ -65,7 +66,6 @@ async def test_while_everything_is_refused_the_tries_of_all_turns_are_one_budget
     assert all("429" in " ".join(result["notes"]) for result in results)
 
 
-@pytest.mark.covers("fault 79")
 async def test_a_limit_for_all_is_kept_to_and_those_that_fit_are_answered() -> None:
     limiter = Limiter(at_once=20, pause=0.5)
     with openai_stub(default=limiter) as stub:
@@ -82,7 +82,6 @@ async def test_a_limit_for_all_is_kept_to_and_those_that_fit_are_answered() -> N
         assert styles(await turns(graph, 5)) == ["conversational"] * 5
 
 
-@pytest.mark.covers("fault 79")
 async def test_a_turn_that_begins_while_the_service_rests_does_not_call_it() -> None:
     first = threading.Event()
 
@@ -121,7 +120,6 @@ def noting(reply: Callable[[Any], Reply], arrived: list[float]) -> Callable[[Any
     return noted
 
 
-@pytest.mark.covers("fault 79")
 async def test_a_turn_that_cannot_wait_so_long_answers_without_the_model_at_once() -> None:
     with openai_stub(Reply("slow down", status=429, headers={"Retry-After": "60"})) as stub:
         graph = graph_over(stub.base_url, deadlines={"turn": 100, "model": 40})

@@ -20,6 +20,8 @@ from groundgraph.ingest.chain_registries import REGISTRIES
 from groundgraph.ingest.chunkers import WholeTextChunker
 from groundgraph.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.covers("S8")
+
 TEXTS = {
     "tokens": "Access tokens expire after one hour. A refresh token lives for thirty days.",
     "sea": "Penguins swim in the cold sea near the coast.",
@@ -73,7 +75,6 @@ async def asked(
         await graph.resources.close()
 
 
-@pytest.mark.covers("S8")
 async def test_evidence_that_hardly_fits_is_insufficient_and_no_model_is_called(tmp_path):
     model = ScriptedChatModel("never said")
     output = await asked(HARDLY, await base(tmp_path), model)
@@ -86,7 +87,6 @@ async def test_evidence_that_hardly_fits_is_insufficient_and_no_model_is_called(
     assert record["answerable"] == output["support"]["answerable"]
 
 
-@pytest.mark.covers("S8")
 async def test_evidence_that_fits_is_answered_from(tmp_path):
     model = ScriptedChatModel("After an hour [1].")
     output = await asked(ANSWERED, await base(tmp_path), model)
@@ -160,7 +160,6 @@ async def without_model(question: str, path: Path, **settings: Any) -> Any:
     return await asked(question, path, None, **settings)
 
 
-@pytest.mark.covers("S8")
 @pytest.mark.parametrize("style", ["structured", "conversational", "hybrid"])
 async def test_an_answer_that_no_model_writes_says_when_it_may_be_none(tmp_path, style):
     output = await without_model(DOUBTFUL, await base(tmp_path), synthesis={"style": style})
@@ -172,21 +171,18 @@ async def test_an_answer_that_no_model_writes_says_when_it_may_be_none(tmp_path,
     assert output["provenance"]["notes"] == output["notes"]
 
 
-@pytest.mark.covers("S8")
 async def test_the_doubt_is_told_in_the_users_language(tmp_path):
     output = await without_model("Какая столица у Перу, и почему там penguins?", await base(tmp_path), **DOUBT)
     assert output["answer"].startswith("Возможно, в найденных материалах нет ответа")
     assert any("Перу" in note for note in output["notes"])
 
 
-@pytest.mark.covers("S8")
 async def test_an_answer_from_evidence_that_fits_carries_no_doubt(tmp_path):
     output = await without_model(ANSWERED, await base(tmp_path))
     assert output["answer"].startswith("From the evidence:")
     assert not any("may not" in note for note in output["notes"])
 
 
-@pytest.mark.covers("S8")
 async def test_a_name_that_no_passage_holds_makes_a_doubt_however_well_the_rest_fits(tmp_path):
     question = "When do access tokens and refresh tokens expire at {}?"
     path = await base(tmp_path)
@@ -200,14 +196,12 @@ async def test_a_name_that_no_passage_holds_makes_a_doubt_however_well_the_rest_
     assert not any("may not" in note for note in off["notes"])
 
 
-@pytest.mark.covers("S8")
 async def test_a_doubt_threshold_of_zero_never_tells_a_doubt(tmp_path):
     output = await without_model(DOUBTFUL, await base(tmp_path), retrieval={"doubt_threshold": 0})
     assert output["answer"].startswith("From the evidence:")
     assert not any("may not" in note for note in output["notes"])
 
 
-@pytest.mark.covers("S8")
 async def test_a_model_is_asked_without_the_doubt_and_one_that_fails_leaves_it(tmp_path):
     path = await base(tmp_path)
     written = await asked(DOUBTFUL, path, ScriptedChatModel("The documents do not say [1]."))
@@ -217,14 +211,13 @@ async def test_a_model_is_asked_without_the_doubt_and_one_that_fails_leaves_it(t
     assert any("may not be answered" in note for note in failed["notes"])
 
 
-@pytest.mark.covers("S8")
 async def test_a_template_of_the_users_gets_nothing_that_only_comes_closest(tmp_path):
     template = "{% if results %}Here: {{ results[0].text }}{% else %}Nothing here.{% endif %}"
     output = await asked(HARDLY, await base(tmp_path), None, synthesis={"style": "structured", "template": template})
     assert (output["outcome"], output["answer"], output["citations"]) == ("insufficient", "Nothing here.", [])
 
 
-@pytest.mark.covers("S8", "A3")
+@pytest.mark.covers("A3")
 async def test_a_passage_that_was_found_by_a_text_written_for_it_answers_in_other_words(tmp_path):
     path = tmp_path / "kb.sqlite"
     chains = IngestChains(WholeTextChunker(), ContentAsQualifyingText(), Asks())

@@ -16,6 +16,8 @@ from groundgraph import load_settings, retrieval_graph, retrieve_context, turn_g
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.testing import Rule, ScriptedChatModel
 
+pytestmark = pytest.mark.covers("P4")
+
 TEXTS = [(0.9, "Pumps are serviced."), (0.8, "Access tokens."), (0.7, "Access tokens expire after one hour.")]
 QUESTION = "When do access tokens expire?"
 
@@ -63,7 +65,6 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CO_API_KEY", API_KEY)
 
 
-@pytest.mark.covers("P4")
 async def test_cohere_orders_scores_and_drops_what_is_below_the_threshold():
     with cohere_stub() as stub:
         places, context = await ranked(cohere(stub.base_url))
@@ -77,7 +78,6 @@ async def test_cohere_orders_scores_and_drops_what_is_below_the_threshold():
     assert stub.requests[0]["query"] == QUESTION
 
 
-@pytest.mark.covers("P4")
 async def test_the_best_candidates_are_judged_and_the_others_dropped():
     with cohere_stub() as stub:
         places, context = await ranked(cohere(stub.base_url, candidates_count=2, threshold=0.0))
@@ -86,7 +86,6 @@ async def test_the_best_candidates_are_judged_and_the_others_dropped():
     assert context.provenance["strategies"]["reranker"]["dropped"] == 1
 
 
-@pytest.mark.covers("P4")
 async def test_it_runs_once_after_the_merge_of_all_sources():
     with cohere_stub() as stub:
         one, other = RankedSource(TEXTS[:2], name="one"), RankedSource(TEXTS[2:], name="other")
@@ -138,7 +137,6 @@ async def test_the_note_is_in_the_language_of_the_question():
     assert any(note.startswith("Переранжировать") for note in output["notes"])
 
 
-@pytest.mark.covers("P4")
 async def test_when_everything_is_below_the_threshold_no_model_writes_an_answer():
     model = ScriptedChatModel("never")
     with cohere_stub(scores=lambda query, documents: [0.1] * len(documents)) as stub:
@@ -167,7 +165,6 @@ async def test_one_without_a_key_hands_over_and_alone_is_refused(monkeypatch):
         retrieval_graph(settings({"type": "cohere"}), sources=[RankedSource(TEXTS)])
 
 
-@pytest.mark.covers("P4")
 async def test_the_model_is_the_judge():
     judge = ScriptedChatModel(rules=[Rule("Judge for each", "1: 0\n2: 1\n3: 4")])
     places, context = await ranked(settings({"type": "judge"}), chat_model=judge, query_model=judge)
@@ -194,13 +191,11 @@ async def test_the_calls_of_a_judge_are_recorded_and_count_among_those_of_the_tu
     assert len(record["results"]) == 3
 
 
-@pytest.mark.covers("P4")
 async def test_the_judge_is_what_enabled_alone_asks_for_and_it_needs_a_model():
     with pytest.raises(ConfigurationError, match="'judge' needs a model"):
         retrieval_graph(load_settings({"reranker": {"enabled": True}}), sources=[RankedSource(TEXTS)])
 
 
-@pytest.mark.covers("P4")
 async def test_a_document_compressor_from_the_configuration():
     given = {"type": "langchain", "compressor": f"{__name__}:Reversed", "options": {"without": 1}}
     places, context = await ranked(settings(given))
@@ -209,7 +204,6 @@ async def test_a_document_compressor_from_the_configuration():
     assert context.provenance["strategies"]["reranker"]["method"] == "langchain"
 
 
-@pytest.mark.covers("P4")
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -225,7 +219,6 @@ def test_what_cannot_work_is_refused_when_the_graph_is_built(given, told):
         turn_graph(settings(given), sources=[RankedSource(TEXTS)])
 
 
-@pytest.mark.covers("P4")
 async def test_a_reranker_from_python_turns_reranking_on():
     places, context = await ranked(settings(), reranker=Reversed())
     assert places == [2, 1, 0]
@@ -238,14 +231,12 @@ async def test_a_reranker_from_python_turns_reranking_on():
     assert (await ranked(settings({"threshold": 0.2}), reranker=by_length))[0] == [2]
 
 
-@pytest.mark.covers("P4")
 def test_two_rerankers_are_refused_also_when_one_comes_from_python():
     given = settings(chains={"query": {"reranker": "judge"}})
     with pytest.raises(ConfigurationError, match="two rerankers"):
         turn_graph(given, sources=[RankedSource(TEXTS)], reranker=Reversed(), chat_model=ScriptedChatModel("x"))
 
 
-@pytest.mark.covers("P4")
 async def test_off_the_work_is_not_in_the_graph():
     assert works_of(turn_graph(settings(), sources=[RankedSource(TEXTS)])) == set()
     assert works_of(build(base={}, reranker={"enabled": False}, sources=[RankedSource(TEXTS)])) == set()

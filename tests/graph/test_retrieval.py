@@ -8,8 +8,9 @@ from turns import QUESTION, ask, asking, build, docs, notes, thread
 from groundgraph import Context, retrieval_graph, retrieval_tool, retrieve_context
 from groundgraph.testing import FaultySource, ScriptedChatModel
 
+pytestmark = pytest.mark.covers("T8")
 
-@pytest.mark.covers("T8")
+
 async def test_retrieve_context_gives_context_evidence_provenance_and_outcome() -> None:
     model = ScriptedChatModel("never")
     graph = build(model, memory=True)
@@ -24,7 +25,6 @@ async def test_retrieve_context_gives_context_evidence_provenance_and_outcome() 
     assert [row["text"] for row in found.evidence] == [row["text"] for row in whole["provenance"]["results"]]
 
 
-@pytest.mark.covers("T8")
 async def test_outcomes_are_told_apart_without_an_answer() -> None:
     down = FaultySource(docs(), error=ConnectionError("refused"))
     graph = build(graph=retrieval_graph, sources=[down])
@@ -35,7 +35,6 @@ async def test_outcomes_are_told_apart_without_an_answer() -> None:
     assert (await retrieve_context(graph, QUESTION, context=Context(top_k=1))).evidence
 
 
-@pytest.mark.covers("T8")
 async def test_the_retrieval_graph_runs_on_a_thread_too() -> None:
     graph = build(graph=retrieval_graph, sources=[docs()], memory=True)
     steps = [name async for update in graph.astream(asking(), thread(), stream_mode="updates") for name in update]
@@ -43,7 +42,6 @@ async def test_the_retrieval_graph_runs_on_a_thread_too() -> None:
     assert (await ask(graph, "pump 17", "t"))["evidence"][0]["source_id"] == "pump"
 
 
-@pytest.mark.covers("T8")
 async def test_as_a_tool_the_evidence_is_the_artifact() -> None:
     tool = retrieval_tool(build())
     call = {"type": "tool_call", "id": "1", "name": tool.name, "args": {"question": QUESTION}}

@@ -15,6 +15,8 @@ from groundgraph.ingest.builtin_chains import ContentAsMatchingText, ContentAsQu
 from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.ingest.load_document import load_document
 
+pytestmark = pytest.mark.covers("S7")
+
 CHAINS = IngestChains(HeadingChunker(), ContentAsQualifyingText(), ContentAsMatchingText())
 BODIES = [
     "The coolant pump is serviced every ninety days.",
@@ -34,7 +36,6 @@ def document(folder: Path, kind: str) -> Document:
     return load_document(folder / "manual.txt", "manual.txt")
 
 
-@pytest.mark.covers("S7")
 @pytest.mark.parametrize("kind", ["pdf", "text"])
 async def test_the_head_of_a_page_is_no_answer_and_quotes_stand_where_they_say(tmp_path, kind):
     loaded = document(tmp_path, kind)
@@ -54,7 +55,6 @@ async def test_the_head_of_a_page_is_no_answer_and_quotes_stand_where_they_say(t
         assert "sheet" not in citation["quote"]
 
 
-@pytest.mark.covers("S7")
 async def test_a_fact_at_the_foot_of_every_page_is_quoted_where_it_is_asked_for(tmp_path):
     pages = [f"{body}\nInvoices are due within 14 days." for body in BODIES]
     path = tmp_path / "base.sqlite"

@@ -15,12 +15,11 @@ from turns import ask, build
 
 from benchmarks.public_sets.faithfulness import plant_negations, plant_swaps, read_answers
 from groundgraph import InMemorySource, load_settings
-from groundgraph.answers.check_entailment import judged_claims, judged_pair
 from groundgraph.cli.check_config import check_config
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.turn_values import EMPTY_CHECK, EMPTY_DRAFT
 from groundgraph.models.local_model import LocalEntailment
-from groundgraph.nodes.second_opinion import AskJudge
+from groundgraph.nodes.second_opinion import AskJudge, judged_claims, judged_pair
 from groundgraph.testing import Reply, Rule, ScriptedChatModel
 
 pytestmark = pytest.mark.covers("V1")

@@ -17,6 +17,8 @@ from starlette.testclient import TestClient
 from groundgraph.core.thread_id import KNOWN_METADATA_KEYS
 from groundgraph.graph.server_app import Gate
 
+pytestmark = pytest.mark.covers("fault 67")
+
 MINE, THEIRS = "1b4e28ba-2fa1-41d2-883f-0016d3cca427", "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
 SEARCHES = ["/threads/search", "/threads/count", f"/threads/{MINE}/history", "/assistants/search", "/assistants/count",
             "/runs/crons/search", "/prefix/threads/search", "/threads/search/"]  # fmt: skip
@@ -38,7 +40,6 @@ def client(*, signed_in: bool = True, own: tuple[str, ...] = ()) -> TestClient:
     return TestClient(Gate(inner, own, signed_in=signed_in))
 
 
-@pytest.mark.covers("fault 67")
 @pytest.mark.parametrize("path", SEARCHES)
 def test_a_filter_by_an_unknown_name_does_not_reach_the_server(path: str) -> None:
     refused = client().post(path, json={"metadata": {"x') OR 1=1 --": "x"}})
@@ -48,7 +49,6 @@ def test_a_filter_by_an_unknown_name_does_not_reach_the_server(path: str) -> Non
     assert json.loads(client().post(path, json=body).json()["body"]) == body
 
 
-@pytest.mark.covers("fault 67")
 @pytest.mark.guard
 @given(st.dictionaries(st.text(max_size=20), st.none() | st.text(max_size=5), max_size=4))
 def test_what_reaches_the_server_has_known_names_only(metadata: dict[str, Any]) -> None:
@@ -57,13 +57,11 @@ def test_what_reaches_the_server_has_known_names_only(metadata: dict[str, Any]) 
     assert answer.status_code == (200 if known else 422)
 
 
-@pytest.mark.covers("fault 67")
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'{"metadata": null}', b'{"metadata": [1]}'])
 def test_what_is_no_filter_is_the_servers_to_refuse(body: bytes) -> None:
     assert client().post("/threads/search", content=body).json()["body"] == body.decode()
 
 
-@pytest.mark.covers("fault 67")
 @pytest.mark.parametrize("depth", [900, 1000, 400_000])
 def test_a_filter_that_nobody_could_look_into_is_refused(depth: int) -> None:
     """The server's reader takes what ours does not: a thousand levels."""
@@ -71,12 +69,10 @@ def test_a_filter_that_nobody_could_look_into_is_refused(depth: int) -> None:
     assert client().post("/threads/search", content=hidden).status_code == 422
 
 
-@pytest.mark.covers("fault 67")
 def test_a_filter_that_is_too_long_is_refused() -> None:
     assert client().post("/threads/search", content=b"x" * 1_000_001).status_code == 413
 
 
-@pytest.mark.covers("fault 67")
 def test_a_body_in_pieces_is_read_whole() -> None:
     pieces = iter([b'{"metadata": {"ti', b'tle": 1}}'])
     assert client().post("/threads/search", content=pieces).status_code == 422

@@ -14,6 +14,8 @@ from langgraph.graph.state import CompiledStateGraph
 
 from groundgraph.storage.checkpoint_serializer import CHECKPOINT_TYPES
 
+pytestmark = pytest.mark.covers("U2")
+
 ROOT = Path(__file__).parent.parent.parent
 PROJECTS = [ROOT / "langgraph.json", ROOT / "examples" / "serve" / "langgraph.json"]
 
@@ -34,7 +36,6 @@ def project(request: pytest.FixtureRequest) -> Path:
     return found
 
 
-@pytest.mark.covers("U2")
 def test_a_checkpoint_may_hold_the_types_of_the_state_and_no_others(server_files, project) -> None:
     types = [list(one) for one in CHECKPOINT_TYPES]
     assert types == server_files.checkpoint_types()
@@ -44,7 +45,6 @@ def test_a_checkpoint_may_hold_the_types_of_the_state_and_no_others(server_files
     assert serde["allowed_json_modules"] is None
 
 
-@pytest.mark.covers("U2")
 def test_a_type_of_ours_in_a_channel_would_be_listed(server_files, monkeypatch) -> None:
     from langgraph.channels import LastValue
 
@@ -55,18 +55,15 @@ def test_a_type_of_ours_in_a_channel_would_be_listed(server_files, monkeypatch) 
     assert ["groundgraph.core.document", "Chunk"] in server_files.checkpoint_types()
 
 
-@pytest.mark.covers("U2")
 def test_the_dockerfile_is_what_langgraph_makes_of_the_configuration(server_files, project) -> None:
     assert project.with_name("Dockerfile").read_text("utf-8") == server_files.dockerfile(project)
 
 
-@pytest.mark.covers("U2")
 def test_the_image_has_the_server_that_the_tests_run_on(project) -> None:
     wanted = json.loads(project.read_text("utf-8"))["api_version"]
     assert wanted == importlib.metadata.version("langgraph-api")
 
 
-@pytest.mark.covers("U2")
 def test_every_graph_is_there_and_described(project) -> None:
     for name, entry in json.loads(project.read_text("utf-8"))["graphs"].items():
         module, _, attribute = entry["path"].partition(":")
@@ -77,7 +74,6 @@ def test_every_graph_is_there_and_described(project) -> None:
         assert len(entry["description"]) > 40
 
 
-@pytest.mark.covers("U2")
 def test_evidence_outlives_the_threads_that_refer_to_it(project) -> None:
     config = json.loads(project.read_text("utf-8"))
     threads, evidence = config["checkpointer"]["ttl"], config["store"]["ttl"]
@@ -87,7 +83,6 @@ def test_evidence_outlives_the_threads_that_refer_to_it(project) -> None:
     assert evidence["refresh_on_read"]
 
 
-@pytest.mark.covers("U2")
 def test_no_token_stands_in_the_example() -> None:
     users = json.loads((ROOT / "examples" / "serve" / "users.json").read_text("utf-8"))
     assert set(users) == {"alice", "bob", "operator"}

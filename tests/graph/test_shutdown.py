@@ -13,6 +13,8 @@ import pytest
 from interruptible import interruptible
 from run_apart import told_by
 
+pytestmark = pytest.mark.covers("fault 80")
+
 SUPPORT = Path(__file__).parent.parent / "support"
 ANSWER = "OAuth has four grant types [1]."
 TURNS = 20
@@ -43,7 +45,6 @@ def recovered(folder: Path) -> Any:
     return told_by("shutdown_load.py", "recover", folder)
 
 
-@pytest.mark.covers("fault 80")
 @pytest.mark.slow
 def test_told_to_end_it_finishes_what_it_began(tmp_path: Path) -> None:
     assert ended_by(signal.SIGTERM, tmp_path, "async") == 0
@@ -54,7 +55,6 @@ def test_told_to_end_it_finishes_what_it_began(tmp_path: Path) -> None:
     assert all((one["answers"], one["messages"], one["records"]) == (1, 2, 1) for one in found.values())
 
 
-@pytest.mark.covers("fault 80")
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_killed_or_interrupted_every_turn_that_had_begun_is_finished_elsewhere(
@@ -70,7 +70,6 @@ def test_killed_or_interrupted_every_turn_that_had_begun_is_finished_elsewhere(
     assert all((one["answers"], one["messages"], one["records"]) == (1, 2, 1) for one in found.values())
 
 
-@pytest.mark.covers("fault 80")
 @pytest.mark.slow
 def test_with_the_default_durability_a_lost_question_is_never_answered_by_another_turns_answer(
     tmp_path: Path,

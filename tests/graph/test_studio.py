@@ -12,6 +12,8 @@ from groundgraph.graph.server_ask import ask_graph
 from groundgraph.graph.studio import description_of
 from groundgraph.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.covers("U3")
+
 EVERYTHING = {
     "intent": {"mode": "static"},
     "result_processing": {"normalize_strategy": "min_max", "max_kb_chars": 1000, "reorder": "zigzag"},
@@ -30,7 +32,6 @@ def graphs(settings=None):
     }
 
 
-@pytest.mark.covers("U3")
 @pytest.mark.parametrize("settings", [None, EVERYTHING], ids=["default", "everything"])
 @pytest.mark.parametrize("name", ["turn", "retrieval", "ingest"])
 async def test_every_step_is_described(name: str, settings) -> None:
@@ -43,20 +44,17 @@ async def test_every_step_is_described(name: str, settings) -> None:
         assert not re.search(r"\([A-Z]\d", told)
 
 
-@pytest.mark.covers("U3")
 async def test_a_graph_has_at_most_a_dozen_steps() -> None:
     for graph in graphs().values():
         drawn = await graph.aget_graph()
         assert len([name for name in drawn.nodes if not name.startswith("__")]) <= 12
 
 
-@pytest.mark.covers("U3")
 def test_a_picture_has_no_descriptions() -> None:
     assert "description" not in graphs()["turn"].get_graph().draw_mermaid()
     assert description_of("nothing") == ""
 
 
-@pytest.mark.covers("U3")
 def test_defaults_are_what_the_settings_say() -> None:
     settings = {
         "intent": {"mode": "static"},
@@ -72,7 +70,6 @@ def test_defaults_are_what_the_settings_say() -> None:
     assert all(field["description"] for field in fields.values())
 
 
-@pytest.mark.covers("U3")
 def test_fields_are_shown_at_the_steps_that_there_are() -> None:
     built = graphs()
     turn = built["turn"].get_context_jsonschema()["properties"]
@@ -84,7 +81,6 @@ def test_fields_are_shown_at_the_steps_that_there_are() -> None:
     assert "langgraph_nodes" not in built["retrieval"].get_context_jsonschema()["properties"]["instruction"]
 
 
-@pytest.mark.covers("U3")
 def test_the_narrow_graph_shows_the_same_defaults_and_no_step_that_it_has_not() -> None:
     built = ask_graph(graphs()["turn"])
     fields = built.get_context_jsonschema()["properties"]
@@ -93,7 +89,6 @@ def test_the_narrow_graph_shows_the_same_defaults_and_no_step_that_it_has_not() 
     assert built.copy().get_context_jsonschema() == built.get_context_jsonschema()
 
 
-@pytest.mark.covers("U3")
 async def test_the_narrow_graph_gives_its_four_fields_and_leaves_the_turn_its_own() -> None:
     built = ask_graph(graphs()["turn"])
     result = await built.ainvoke({"question": "Which grant types does OAuth have?"}, context={"style": "structured"})
@@ -102,14 +97,12 @@ async def test_the_narrow_graph_gives_its_four_fields_and_leaves_the_turn_its_ow
     assert built.get_input_jsonschema()["required"] == ["question"]
 
 
-@pytest.mark.covers("U3")
 def test_chat_mode_has_messages_in_and_out() -> None:
     turn = graphs()["turn"]
     for schema in (turn.get_input_jsonschema(), turn.get_output_jsonschema()):
         assert schema["properties"]["messages"]["type"] == "array"
 
 
-@pytest.mark.covers("U3")
 def test_every_field_of_an_input_is_described_and_none_is_internal() -> None:
     for name, graph in graphs().items():
         fields = graph.get_input_jsonschema()["properties"]

@@ -17,10 +17,11 @@ from groundgraph.core.errors import EvidenceMissing, InputInvalid
 from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.testing import FaultySource
 
+pytestmark = pytest.mark.covers("fault 5")
+
 IMPOSSIBLE = ["a\x00b", "a\ud800", "\udcff", ""]
 
 
-@pytest.mark.covers("fault 5")
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 async def test_a_turn_on_a_thread_that_no_database_can_name_is_refused_before_anything_is_done(
     name: str, saver: Any
@@ -36,7 +37,6 @@ async def test_a_turn_on_a_thread_that_no_database_can_name_is_refused_before_an
     assert (await ask(graph, on="t"))["outcome"] == "answered"
 
 
-@pytest.mark.covers("fault 5")
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 async def test_inside_a_parent_too(name: str) -> None:
     source = FaultySource(docs())
@@ -46,7 +46,6 @@ async def test_inside_a_parent_too(name: str) -> None:
     assert source.calls == 0
 
 
-@pytest.mark.covers("fault 5")
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 async def test_whatever_takes_the_id_of_a_thread_refuses_it(name: str) -> None:
     async with AsyncSqliteSaver.from_conn_string(":memory:") as saver:
@@ -62,7 +61,6 @@ async def test_whatever_takes_the_id_of_a_thread_refuses_it(name: str) -> None:
                 await work
 
 
-@pytest.mark.covers("fault 5")
 async def test_no_turn_is_called_what_no_database_can_write(saver: Any) -> None:
     graph = build(checkpointer=saver, store=InMemoryStore())
     await ask(graph, on="t")

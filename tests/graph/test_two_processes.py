@@ -22,6 +22,8 @@ from groundgraph.storage import sqlite_saver as thread_files
 from groundgraph.storage.sqlite_saver import ThreadFiles
 from groundgraph.testing import FaultySource
 
+pytestmark = pytest.mark.covers("F7", "fault 92")
+
 SUPPORT = Path(__file__).parent.parent / "support"
 
 
@@ -47,7 +49,6 @@ def no_locks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thread_files.fcntl, "flock", refused)
 
 
-@pytest.mark.covers("F7", "fault 92")
 async def test_a_thread_is_held_by_one_at_a_time_and_nothing_is_left_beside_the_file(tmp_path: Path) -> None:
     one, other = claims(tmp_path / "t.sqlite"), claims(tmp_path / "t.sqlite")
     async with one.hold("a", 1), other.hold("b", 1):
@@ -68,7 +69,6 @@ async def test_a_thread_is_held_by_one_at_a_time_and_nothing_is_left_beside_the_
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.covers("F7", "fault 92")
 async def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
     path = tmp_path / "t.sqlite"
     child = os.fork()
@@ -87,7 +87,6 @@ async def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.covers("F7", "fault 92")
 async def test_turns_of_two_connections_on_one_thread_run_one_after_the_other(tmp_path: Path) -> None:
     path = str(tmp_path / "t.sqlite")
     # Two savers have two connections and two locks, as two processes have.
@@ -98,7 +97,6 @@ async def test_turns_of_two_connections_on_one_thread_run_one_after_the_other(tm
     assert [message.type for message in messages] == ["human", "ai"] * 6
 
 
-@pytest.mark.covers("F7", "fault 92")
 async def test_where_nothing_can_be_locked_a_conflict_tells_whether_the_turn_was_kept(tmp_path: Path, no_locks) -> None:
     path = str(tmp_path / "t.sqlite")
     async with AsyncSqliteSaver.from_conn_string(path) as one, AsyncSqliteSaver.from_conn_string(path) as other:
@@ -121,7 +119,7 @@ async def test_where_nothing_can_be_locked_a_conflict_tells_whether_the_turn_was
         assert (await ask(build(one), "after", "t"))["outcome"] in ("answered", "insufficient")
 
 
-@pytest.mark.covers("F7", "F21", "fault 92")
+@pytest.mark.covers("F21")
 @pytest.mark.parametrize("late", [False, True])
 async def test_one_single_foreign_checkpoint_is_noticed(tmp_path: Path, late: bool) -> None:
     path = str(tmp_path / "t.sqlite")
@@ -144,7 +142,6 @@ def started(folder: Path, name: str, turns: int) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.covers("F7", "fault 92")
 async def test_two_processes_one_of_them_stopped_for_a_while_keep_every_turn_once(tmp_path: Path) -> None:
     turns = 8
     running = [started(tmp_path, name, turns) for name in "ab"]

@@ -21,6 +21,8 @@ from groundgraph.graph.resume import resume_turn
 from groundgraph.graph.state import lifetimes
 from groundgraph.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.covers("F2", "fault 88")
+
 Turns = Callable[[Path], Coroutine[Any, Any, None]]
 Made = Callable[[Path, Turns], Coroutine[Any, Any, None]]
 KEPT = [name for name, life in lifetimes().items() if life.kind != "run"]
@@ -100,7 +102,6 @@ async def check_readers(folder: Path, row: str, *unhurt: str) -> None:
         assert (await ask(graph, on="t"))["outcome"] == "answered"
 
 
-@pytest.mark.covers("F2", "fault 88")
 @pytest.mark.parametrize(("channel", "value"), WRONG, ids=str)
 async def test_a_value_of_another_kind_than_its_channel_is_damage(
     tmp_path: Path, made: Made, channel: str, value: Any
@@ -111,7 +112,6 @@ async def test_a_value_of_another_kind_than_its_channel_is_damage(
     await check_readers(tmp_path, rf"the value of '{channel}' \({type(value).__name__} in place of ", *unhurt)
 
 
-@pytest.mark.covers("F2", "fault 88")
 @pytest.mark.parametrize(
     ("channel", "way"), [*((name, "invoke") for name in OF_A_TURN), ("ranking", "values"), ("bodies", "debug")]
 )
@@ -132,7 +132,6 @@ async def test_a_new_turn_goes_on_from_nothing_that_a_turn_leaves_behind_and_so_
         assert [one.type for one in said] == ["human", "human", "ai"]
 
 
-@pytest.mark.covers("F2", "fault 88")
 @pytest.mark.parametrize("channel", OF_A_TURN)
 async def test_a_new_turn_behind_a_damaged_review_goes_through(tmp_path: Path, channel: str) -> None:
     reviewed = files(tmp_path, human_review={"support_below": 0.6}, synthesis={"style": "conversational"})
@@ -146,7 +145,6 @@ async def test_a_new_turn_behind_a_damaged_review_goes_through(tmp_path: Path, c
         assert (await ask(graph, on="t"))["outcome"] == "answered"
 
 
-@pytest.mark.covers("F2", "fault 88")
 async def test_a_run_that_may_be_one_tried_again_is_refused_as_a_resume_is(tmp_path: Path, made: Made) -> None:
     await made(tmp_path, stopped)
     put(tmp_path, "ranking", "text")
@@ -167,7 +165,6 @@ def damage_kept(folder: Path, channel: str, value: Any, first: bool) -> None:
         db.execute("UPDATE writes SET value = ?, type = 'msgpack' WHERE rowid = ?", (ormsgpack.packb(value), row))
 
 
-@pytest.mark.covers("F2", "fault 88")
 @pytest.mark.parametrize(("value", "first"), [(7, True), ([1], False)])
 @pytest.mark.parametrize("channel", [*KEPT, "__pregel_tasks"])
 async def test_a_kept_write_of_another_kind_than_its_channel_is_damage_when_the_turn_goes_on(
@@ -186,7 +183,6 @@ WRONG_INSIDE = [
 ]
 
 
-@pytest.mark.covers("F2", "fault 88")
 @pytest.mark.parametrize(("channel", "value"), WRONG_INSIDE, ids=str)
 async def test_a_mapping_that_is_wrong_inside_is_damage(tmp_path: Path, made: Made, channel: str, value: Any) -> None:
     await made(tmp_path, stopped)
@@ -194,7 +190,6 @@ async def test_a_mapping_that_is_wrong_inside_is_damage(tmp_path: Path, made: Ma
     await check_readers(tmp_path, rf"the value of '{channel}' \(", "ask")
 
 
-@pytest.mark.covers("F2")
 @pytest.mark.parametrize(("channel", "value"), WRONG_INSIDE, ids=str)
 async def test_an_edit_that_is_wrong_inside_is_refused(tmp_path: Path, channel: str, value: Any) -> None:
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:
@@ -226,7 +221,6 @@ def test_the_cosines_that_an_earlier_version_stored_are_still_told_of_the_eviden
     assert value == {**empty, "source": "base", "status": "ok", "fits": {"key": {"vector": 0.7}}}
 
 
-@pytest.mark.covers("F2")
 @pytest.mark.parametrize("channel", OF_A_TURN)
 async def test_an_edit_that_a_channel_cannot_hold_is_refused_and_hurts_nothing(tmp_path: Path, channel: str) -> None:
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:
@@ -236,7 +230,6 @@ async def test_an_edit_that_a_channel_cannot_hold_is_refused_and_hurts_nothing(t
         assert (await resume_turn(graph, "t"))["outcome"] == "answered"
 
 
-@pytest.mark.covers("F2", "fault 88")
 @pytest.mark.parametrize("value", ["text", 7])
 async def test_a_change_of_another_kind_than_its_channel_is_damage(tmp_path: Path, value: Any) -> None:
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:

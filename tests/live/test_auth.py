@@ -17,7 +17,7 @@ from langgraph_sdk.client import LangGraphClient
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.covers("fault 68")]
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "serve"
 QUESTION = {"question": "How often is the pump serviced?"}
@@ -86,7 +86,6 @@ def body_of(path: str, thread: str, run: str, checkpoint: str) -> dict[str, Any]
     return bodies.get(path, {})
 
 
-@pytest.mark.covers("fault 68")
 async def test_nobody_gets_in_without_a_token(guarded_server: str) -> None:
     let_in = []
     async with httpx.AsyncClient(base_url=guarded_server, timeout=120) as client:
@@ -101,14 +100,12 @@ async def test_nobody_gets_in_without_a_token(guarded_server: str) -> None:
     assert let_in == []
 
 
-@pytest.mark.covers("fault 68")
 async def test_the_studio_of_a_stranger_is_no_way_in(guarded_server: str) -> None:
     async with httpx.AsyncClient(base_url=guarded_server, timeout=120) as client:
         answer = await client.post("/threads/search", json={}, headers={"x-auth-scheme": "langsmith"})
     assert answer.status_code == 401
 
 
-@pytest.mark.covers("fault 68")
 async def test_a_thread_of_another_user_is_on_no_route(guarded_server: str, alice, bob) -> None:
     thread, run, checkpoint = await a_turn(alice)
     places = {"thread_id": thread, "run_id": run, "checkpoint_id": checkpoint}
@@ -129,7 +126,6 @@ async def test_a_thread_of_another_user_is_on_no_route(guarded_server: str, alic
     assert len(await alice.runs.list(thread)) == 1
 
 
-@pytest.mark.covers("fault 68")
 async def test_a_thread_of_another_user_is_on_no_socket(guarded_server: str, alice) -> None:
     thread = (await alice.threads.create())["thread_id"]
     address = f"{guarded_server.replace('http', 'ws')}/threads/{thread}/stream/events"
@@ -142,7 +138,6 @@ async def test_a_thread_of_another_user_is_on_no_socket(guarded_server: str, ali
             await opened
 
 
-@pytest.mark.covers("fault 68")
 async def test_the_owner_gets_through_where_others_do_not(guarded_server: str, alice) -> None:
     thread, run, checkpoint = await a_turn(alice)
     places = {"thread_id": thread, "run_id": run, "checkpoint_id": checkpoint}
@@ -158,7 +153,6 @@ async def test_the_owner_gets_through_where_others_do_not(guarded_server: str, a
     assert len(copies) == 1
 
 
-@pytest.mark.covers("fault 68")
 async def test_a_search_finds_and_counts_only_ones_own(alice, bob) -> None:
     thread, *_ = await a_turn(alice)
     mine = {found["thread_id"] for found in await alice.threads.search(limit=100)}
@@ -170,7 +164,6 @@ async def test_a_search_finds_and_counts_only_ones_own(alice, bob) -> None:
     assert await bob.threads.search(ids=[thread]) == []
 
 
-@pytest.mark.covers("fault 68")
 async def test_a_thread_cannot_be_made_or_given_away_in_anothers_name(alice, bob) -> None:
     thread = await bob.threads.create(metadata={"owner": "alice"})
     assert thread["metadata"]["owner"] == "bob"
@@ -183,7 +176,6 @@ async def test_a_thread_cannot_be_made_or_given_away_in_anothers_name(alice, bob
     assert await status_of(alice.threads.get(made)) == 404
 
 
-@pytest.mark.covers("fault 68")
 async def test_assistants_are_used_by_all_and_changed_by_their_owner(guarded_server: str, alice, bob) -> None:
     own = await alice.assistants.create("turn", name="alices", metadata={"published": True, "created_by": "system"})
     assert own["metadata"] == {"owner": "alice"}
@@ -205,7 +197,6 @@ async def test_assistants_are_used_by_all_and_changed_by_their_owner(guarded_ser
     await alice.assistants.delete(identity)
 
 
-@pytest.mark.covers("fault 68")
 async def test_jobs_of_another_user_are_out_of_reach(alice, bob) -> None:
     thread = (await alice.threads.create())["thread_id"]
     await alice.crons.create_for_thread(thread, "turn", schedule="0 0 1 1 *", input=QUESTION)
@@ -218,7 +209,6 @@ async def test_jobs_of_another_user_are_out_of_reach(alice, bob) -> None:
     await alice.crons.delete(job)
 
 
-@pytest.mark.covers("fault 68")
 async def test_items_of_another_user_and_of_the_turns_are_out_of_reach(alice, bob) -> None:
     await alice.store.put_item(["users", "alice", "notes"], key="one", value={"text": "mine"})
     assert (await alice.store.get_item(["users", "alice", "notes"], key="one"))["value"] == {"text": "mine"}
@@ -294,7 +284,6 @@ def run(arguments: list[str]) -> str:
     return done.stdout
 
 
-@pytest.mark.covers("fault 68")
 def test_published_assistants_are_there_for_all_and_changed_by_nobody_else(guarded_server: str) -> None:
     made = [
         run(["create_assistants.py", guarded_server, f"{user}-demo-token"]) for user in ("operator", "bob", "alice")
@@ -327,7 +316,6 @@ async def test_known_names_go_on_to_the_server(alice) -> None:
     assert long.status_code == 413
 
 
-@pytest.mark.covers("fault 68")
 async def test_no_run_reads_another_thread_by_the_way(alice, bob) -> None:
     thread, _, checkpoint = await a_turn(alice)
     own = (await bob.threads.create())["thread_id"]

@@ -22,7 +22,7 @@ from weaviate_server import running
 from groundgraph import load_settings
 from groundgraph.graph.ingest_shards import ingest_shards
 from groundgraph.graph.knowledge_base_files import knowledge_base_file
-from groundgraph.graph.shard_engines import by_ray, in_turn
+from groundgraph.graph.ingest_shards import by_ray, in_turn
 
 folder, binary = map(Path, sys.argv[1:])
 marker = folder / "marker"

@@ -22,16 +22,15 @@ from groundgraph import ingest_graph, load_settings
 from groundgraph.core.errors import GroundGraphError, StorageLocked
 from groundgraph.core.knowledge_store import Verified
 from groundgraph.graph.ingest_documents import run_ingest
-from groundgraph.graph.ingest_shards import ingest_shards
+from groundgraph.graph.ingest_shards import by_processes, in_turn, ingest_shards
 from groundgraph.graph.knowledge_base_files import knowledge_base_file, weaviate_store
-from groundgraph.graph.shard_engines import by_processes, in_turn
 from groundgraph.ingest.ingest_report import IngestReport
 from groundgraph.sources.weaviate_base.lock import writing
 from groundgraph.sources.weaviate_base.server import BaseServer
 from groundgraph.sources.weaviate_base.shards import SHARDS, shard_of
 from groundgraph.testing import NgramEmbeddings
 
-pytestmark = [pytest.mark.live, pytest.mark.slow]
+pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.covers("K16")]
 COUNT = 8
 
 
@@ -80,7 +79,7 @@ async def by_many(file: Path, engine: Any = in_turn, embeddings: Any = None, **o
     return await ingest_shards(file, [], engine, embeddings=embeddings or NgramEmbeddings(16), **options)
 
 
-@pytest.mark.covers("K16", "K1")
+@pytest.mark.covers("K1")
 @pytest.mark.parametrize("workers", [1, 4])
 async def test_many_processes_give_the_same_base_as_one_and_a_second_run_writes_nothing(
     folder, weaviate_server, workers
@@ -98,7 +97,6 @@ async def test_many_processes_give_the_same_base_as_one_and_a_second_run_writes_
     assert await held(shared, times=True) == before
 
 
-@pytest.mark.covers("K16")
 async def test_parts_that_are_taken_in_apart_make_the_whole_and_what_is_gone_leaves_with_its_part(
     folder, weaviate_server
 ):
@@ -117,7 +115,6 @@ async def test_parts_that_are_taken_in_apart_make_the_whole_and_what_is_gone_lea
     assert await held(shared) == await held(alone)
 
 
-@pytest.mark.covers("K16")
 async def test_a_worker_that_is_killed_is_replaced_and_one_that_dies_again_loses_its_shard_alone(
     folder, weaviate_server
 ):
@@ -147,7 +144,7 @@ DRIVER = """
 import asyncio, signal, sys
 from functools import partial
 from groundgraph.graph.ingest_shards import ingest_shards
-from groundgraph.graph.shard_engines import by_processes
+from groundgraph.graph.ingest_shards import by_processes
 from groundgraph.testing import NgramEmbeddings
 
 engine = partial(by_processes, workers=2)
@@ -162,7 +159,6 @@ asyncio.run(ingest_shards(sys.argv[1], [], engine, embeddings=NgramEmbeddings(16
 """
 
 
-@pytest.mark.covers("K16")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 async def test_a_driver_that_is_ended_ends_its_workers_and_the_next_goes_on(folder, weaviate_server, how):
     alone, shared = config(folder, weaviate_server), config(folder, weaviate_server)
@@ -201,7 +197,7 @@ def alive(pid: int) -> bool:
     return False
 
 
-@pytest.mark.covers("K16", "fault 41")
+@pytest.mark.covers("fault 41")
 async def test_a_server_that_is_killed_meanwhile_has_everything_after_the_next_run(folder, own_server):
     alone, shared = config(folder, own_server), config(folder, own_server)
     await by_one(alone)
@@ -227,7 +223,6 @@ async def test_a_server_that_is_killed_meanwhile_has_everything_after_the_next_r
     assert (await by_many(shared)).written == 0
 
 
-@pytest.mark.covers("K16")
 async def test_who_writes_to_a_shard_and_who_writes_to_the_whole_wait_for_each_other(folder, weaviate_server):
     file = config(folder, weaviate_server)
     await by_many(file, in_turn)

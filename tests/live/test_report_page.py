@@ -18,7 +18,7 @@ from groundgraph import InMemorySource, turn_page
 from groundgraph.evals.model_check.advice import advised_settings
 from groundgraph.report.figures_pages import model_page
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.covers("V3")]
 WIDE, NARROW = {"width": 1360, "height": 900}, {"width": 360, "height": 740}
 
 
@@ -60,7 +60,6 @@ def marked_as_target(page) -> str:
     return page.evaluate("(document.querySelector('mark:target') || {}).textContent || ''")
 
 
-@pytest.mark.covers("V3")
 def test_a_click_on_a_label_shows_the_passage_with_its_own_place_highlighted(chromium, pages):
     with chromium.opened(pages["english"], viewport=WIDE) as opened:
         page = opened.page
@@ -83,7 +82,6 @@ def test_a_click_on_a_label_shows_the_passage_with_its_own_place_highlighted(chr
         assert opened.quiet, (opened.requests, opened.console)
 
 
-@pytest.mark.covers("V3")
 def test_a_finding_leads_to_its_sentence_and_back(chromium, pages):
     with chromium.opened(pages["english"], viewport=WIDE) as opened:
         opened.page.locator(".sign.warn").click()
@@ -93,7 +91,6 @@ def test_a_finding_leads_to_its_sentence_and_back(chromium, pages):
         assert "kept for 12 years" in opened.page.locator(".claim.flagged").inner_text()
 
 
-@pytest.mark.covers("V3")
 def test_without_scripts_a_label_shows_the_passage_too(chromium, pages):
     with chromium.opened(pages["english"], viewport=WIDE, java_script_enabled=False) as opened:
         opened.page.locator(".cite a").first.click()
@@ -102,7 +99,6 @@ def test_without_scripts_a_label_shows_the_passage_too(chromium, pages):
         assert opened.page.locator("button").count() == 0
 
 
-@pytest.mark.covers("V3")
 def test_the_keyboard_reaches_answer_label_passage_and_all_passages(chromium, pages):
     with chromium.opened(pages["english"], viewport=WIDE) as opened:
         page = opened.page
@@ -227,7 +223,6 @@ CONTRAST = """() => {
 }"""
 
 
-@pytest.mark.covers("V3")
 @pytest.mark.parametrize("media", ["screen", "print"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["english", "russian", "poisoned"])
@@ -240,7 +235,6 @@ def test_every_text_has_enough_contrast(chromium, pages, name, scheme, media):
         assert dark is (scheme == "dark" and media == "screen")
 
 
-@pytest.mark.covers("V3")
 @pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("name", ALL)
 def test_nothing_is_wider_than_the_window(chromium, pages, name, viewport):
@@ -249,7 +243,6 @@ def test_nothing_is_wider_than_the_window(chromium, pages, name, viewport):
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
 
 
-@pytest.mark.covers("V3")
 def test_the_outline_and_the_names_of_things_are_there_for_those_who_do_not_see_the_page(chromium, pages):
     with chromium.opened(pages["english"], viewport=WIDE) as opened:
         page = opened.page
@@ -279,7 +272,6 @@ def printed(chromium, address: str, **options) -> list[str]:
         document.close()
 
 
-@pytest.mark.covers("V3")
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no_scripts"])
 def test_on_paper_stands_every_cited_passage_and_no_control(chromium, pages, scripts):
     sheets = printed(chromium, pages["english"], java_script_enabled=scripts)
@@ -294,7 +286,6 @@ def test_on_paper_stands_every_cited_passage_and_no_control(chromium, pages, scr
     assert "Skip to the answer" not in text
 
 
-@pytest.mark.covers("V3")
 def test_a_long_passage_goes_on_on_the_next_sheet(chromium, pages, folder):
     text = "\n".join(f"Line {number} of the long passage about records." for number in range(200))
     source = InMemorySource([{"id": "long", "content": text}], name="long")

@@ -15,7 +15,7 @@ from postgres_fixture import postgres  # noqa: F401 - a fixture
 from serve_process import ServeProcess, serve_process
 from served import PUMPS, filled
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.covers("U8")]
 
 QUESTION = "How often is pump 17 serviced?"
 FOLLOW_UP = "And pump 18?"
@@ -79,7 +79,6 @@ async def go_on(served: ServeProcess, threads: list[str]) -> None:
             assert "retired" in again["markdown"]
 
 
-@pytest.mark.covers("U8")
 async def test_every_conversation_goes_on(folder: Path) -> None:
     with serve_process(folder) as served:
         threads = await ask_until_killed(served)
@@ -97,7 +96,6 @@ async def begun_turn(client: httpx.AsyncClient, thread: str, begun: asyncio.Even
     return last
 
 
-@pytest.mark.covers("U8")
 async def test_a_server_that_is_ended_writes_the_answers_that_have_begun(tmp_path: Path) -> None:
     filled(tmp_path, {"pumps.md": PUMPS})
     with serve_process(tmp_path) as served:

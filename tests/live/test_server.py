@@ -8,19 +8,17 @@ from pathlib import Path
 import pytest
 from langgraph_sdk import get_client
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.covers("U2")]
 ROOT = Path(__file__).parent.parent.parent
 QUESTION = {"question": "Which grant types does OAuth have?"}
 
 
-@pytest.mark.covers("U2")
 async def test_the_server_loads_every_graph_of_langgraph_json(server: str) -> None:
     async with get_client(url=server) as client:
         loaded = {assistant["graph_id"] for assistant in await client.assistants.search(limit=100)}
     assert loaded == set(json.loads((ROOT / "langgraph.json").read_text())["graphs"])
 
 
-@pytest.mark.covers("U2")
 async def test_a_turn_on_the_server_answers_with_citations(server: str) -> None:
     async with get_client(url=server) as client:
         thread = await client.threads.create()
@@ -34,7 +32,6 @@ async def test_a_turn_on_the_server_answers_with_citations(server: str) -> None:
         assert len(state["values"]["metadata"]["retrieval_provenance_history"]) == 2
 
 
-@pytest.mark.covers("U2")
 async def test_updates_messages_and_custom_events_come_in_one_stream(server: str) -> None:
     async with get_client(url=server) as client:
         thread = await client.threads.create()
@@ -49,7 +46,6 @@ async def test_updates_messages_and_custom_events_come_in_one_stream(server: str
     assert any(part.event.startswith("messages") for part in events)
 
 
-@pytest.mark.covers("U2")
 async def test_the_context_is_described_and_checked(server: str) -> None:
     async with get_client(url=server) as client:
         assistant = (await client.assistants.search(graph_id="turn"))[0]["assistant_id"]
@@ -64,7 +60,7 @@ async def test_the_context_is_described_and_checked(server: str) -> None:
         assert set(result["provenance"]["sources"]) == {"notes"}
 
 
-@pytest.mark.covers("U2", "T8")
+@pytest.mark.covers("T8")
 async def test_the_retrieval_graph_gives_a_context(server: str) -> None:
     async with get_client(url=server) as client:
         thread = await client.threads.create()
@@ -82,7 +78,7 @@ async def test_the_server_is_current_and_logs_no_error(server: str, server_log: 
     assert not [line for line in lines if "error    " in line or "Traceback" in line]
 
 
-@pytest.mark.covers("U2", "K1")
+@pytest.mark.covers("K1")
 async def test_the_ingest_graph_fills_the_base_that_a_turn_then_searches(filling_server: str, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "pumps.md").write_text("# Pumps\n\nPump 17 is serviced every 90 days.\n")

@@ -11,7 +11,7 @@ import pytest
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.covers("U3")]
 
 CONFIG = "intent: {mode: static}\nsynthesis: {style: structured}\nknowledge_base: {path: docs, file: kb.sqlite}\n"
 QUESTION = {"question": "How often is pump 17 serviced?"}
@@ -90,7 +90,6 @@ async def test_a_stream_shows_every_step(client, drive: Drive) -> None:
         assert steps == drive.steps
 
 
-@pytest.mark.covers("U3")
 async def test_each_graph_is_stepped_through(client, drive: Drive, url: str) -> None:
     thread = (await client.threads.create())["thread_id"]
     given = {**drive.input, "rebuild": True, "dry_run": False} if drive.graph == "ingest" else drive.input
@@ -104,7 +103,6 @@ async def test_each_graph_is_stepped_through(client, drive: Drive, url: str) -> 
     assert (await client.threads.get(thread))["status"] == "idle"
 
 
-@pytest.mark.covers("U3")
 async def test_an_edited_state_forks_and_the_original_can_be_replayed(client, drive: Drive) -> None:
     thread = (await client.threads.create())["thread_id"]
     first = await client.runs.wait(thread, drive.graph, input=drive.input)
@@ -129,7 +127,6 @@ async def test_a_run_is_cancelled_before_a_step_and_goes_on_later(client, drive:
     assert drive.told(output)
 
 
-@pytest.mark.covers("U3")
 async def test_the_server_tells_studio_what_the_steps_do_and_what_holds_by_default(client) -> None:
     turn = (await client.assistants.search(graph_id="turn"))[0]["assistant_id"]
     drawn = await client.assistants.get_graph(turn)

@@ -11,7 +11,7 @@ from langgraph_sdk.client import LangGraphClient
 
 from groundgraph.testing import Reply, Rule, openai_stub
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.covers("S10")]
 
 WARRANTY = {"question": "How long does the warranty of the pump last?"}
 REFUND, OTHERWISE = {"question": "How do I get my money back?"}, "When are refunds granted after a purchase?"
@@ -59,7 +59,7 @@ async def thread_of(client: LangGraphClient) -> str:
     return str((await client.threads.create())["thread_id"])
 
 
-@pytest.mark.covers("S10", "U2")
+@pytest.mark.covers("U2")
 async def test_a_turn_asks_back_in_output_and_stream_and_the_next_message_chooses(client) -> None:
     thread = await thread_of(client)
     streamed: list[Any] = [
@@ -73,7 +73,7 @@ async def test_a_turn_asks_back_in_output_and_stream_and_the_next_message_choose
     assert "three years" in result["answer"]
 
 
-@pytest.mark.covers("S10", "T3")
+@pytest.mark.covers("T3")
 async def test_a_turn_that_stops_at_asking_back_goes_on_there_and_forks(client) -> None:
     thread = await thread_of(client)
     await client.runs.wait(thread, "turn", input=WARRANTY, interrupt_before=["ask_back"])
@@ -86,14 +86,12 @@ async def test_a_turn_that_stops_at_asking_back_goes_on_there_and_forks(client) 
     assert ("two years" in first["answer"], "three years" in other["answer"]) == (True, True)
 
 
-@pytest.mark.covers("S10")
 async def test_a_model_that_fails_to_see_what_is_open_is_a_note(client) -> None:
     result = await client.runs.wait(await thread_of(client), "turn", input={"question": "Where do penguins swim?"})
     assert result["outcome"] == "answered"
     assert any("leaves something open" in note for note in result["notes"])
 
 
-@pytest.mark.covers("S10")
 async def test_the_graph_of_one_question_gives_the_choices_too(client) -> None:
     result = await client.runs.wait(await thread_of(client), "ask", input=WARRANTY)
     assert (result["outcome"], len(result["choices"])) == ("clarify", 2)
@@ -117,7 +115,7 @@ async def test_a_second_look_that_fails_leaves_the_turn_as_without_it_and_a_note
     assert any("second look" in note for note in result["notes"])
 
 
-@pytest.mark.covers("S10", "S11")
+@pytest.mark.covers("S11")
 async def test_both_steps_are_in_the_picture(client) -> None:
     turn = (await client.assistants.search(graph_id="turn"))[0]["assistant_id"]
     drawn = await client.assistants.get_graph(turn)

@@ -14,7 +14,7 @@ from langgraph_sdk import get_client
 
 from groundgraph.testing import OpenAIStub, openai_stub
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.covers("U2")]
 
 SCRIPT = Path(__file__).parent.parent.parent / "examples" / "serve" / "create_assistants.py"
 QUESTION = {"question": "Which grant types does OAuth have?"}
@@ -51,7 +51,6 @@ def url(serve, model: OpenAIStub, tmp_path_factory: pytest.TempPathFactory) -> I
         yield address
 
 
-@pytest.mark.covers("U2")
 async def test_the_script_makes_three_assistants_once(url: str, script: ModuleType) -> None:
     async with get_client(url=url) as client:
         first = await script.create_assistants(client)
@@ -63,7 +62,6 @@ async def test_the_script_makes_three_assistants_once(url: str, script: ModuleTy
         assert all(one["description"] for one in made)
 
 
-@pytest.mark.covers("U2")
 async def test_the_script_brings_an_assistant_up_to_date(url: str, script: ModuleType, monkeypatch) -> None:
     async with get_client(url=url) as client:
         ids = await script.create_assistants(client)
@@ -82,7 +80,6 @@ async def answered(client: Any, assistant: str) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.covers("U2")
 async def test_each_assistant_answers_in_its_way(url: str, script: ModuleType, model: OpenAIStub) -> None:
     async with get_client(url=url) as client:
         ids = await script.create_assistants(client)
@@ -100,7 +97,6 @@ async def test_each_assistant_answers_in_its_way(url: str, script: ModuleType, m
     assert only["outcome"] == strict["outcome"] == hybrid["outcome"] == "answered"
 
 
-@pytest.mark.covers("U2")
 async def test_an_assistant_with_a_choice_that_there_is_not_is_refused(url: str) -> None:
     async with get_client(url=url) as client:
         answer = await client.http.client.post(

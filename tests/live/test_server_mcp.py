@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.covers("U2")]
 
 
 async def call(url: str, method: str, **params: Any) -> dict[str, Any]:
@@ -21,7 +21,6 @@ async def call(url: str, method: str, **params: Any) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.covers("U2")
 async def test_every_graph_is_a_tool_with_a_narrow_and_described_input(server: str) -> None:
     tools = {tool["name"]: tool for tool in (await call(server, "tools/list"))["tools"]}
     fields = {name: set(tool["inputSchema"]["properties"]) for name, tool in tools.items()}
@@ -36,7 +35,6 @@ async def test_every_graph_is_a_tool_with_a_narrow_and_described_input(server: s
         assert "assistant" not in tools[name]["description"]
 
 
-@pytest.mark.covers("U2")
 async def test_a_tool_answers_with_citations_and_nothing_of_the_inside(server: str) -> None:
     result = await call(server, "tools/call", name="ask", arguments={"question": "Which grant types does OAuth have?"})
     assert not result.get("isError")
@@ -48,7 +46,6 @@ async def test_a_tool_answers_with_citations_and_nothing_of_the_inside(server: s
     assert len(content["text"]) < 3000
 
 
-@pytest.mark.covers("U2")
 async def test_a_tool_takes_the_choices_of_a_run(server: str) -> None:
     result = await call(
         server, "tools/call", name="retrieval", arguments={"question": "When is pump 17 serviced?"},
@@ -58,7 +55,6 @@ async def test_a_tool_takes_the_choices_of_a_run(server: str) -> None:
     assert [one["source_id"] for one in found["evidence"]] == ["pump"]
 
 
-@pytest.mark.covers("U2")
 async def test_a_tool_that_fails_names_the_error_and_shows_no_trace(server: str) -> None:
     result = await call(server, "tools/call", name="turn", arguments={"messages": [{"role": "tool", "content": "x"}]})
     assert result["isError"]

@@ -29,10 +29,10 @@ from groundgraph.core.errors import ConfigurationError
 from groundgraph.serve.conversations import User
 from groundgraph.serve.openai_api import openai_routes
 from groundgraph.serve.page_api import page_routes
-from groundgraph.serve.server_ingest import server_ingest
+from groundgraph.serve.server_page import server_ingest
 from groundgraph.serve.users import Users
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.covers("U2", "U8")]
 
 ROOT = Path(__file__).parent.parent.parent
 PLAIN: dict[str, Any] = {"synthesis": {"style": "structured", "listing": False}, "server": {"page_rate": 1_000_000}}
@@ -106,7 +106,6 @@ def test_the_tests_of_the_page_were_found():
     assert [len(dict(taking(module))) for module in (PAGE, USE, ISOLATION)] == [13, 8, 7]
 
 
-@pytest.mark.covers("U2", "U8")
 def test_what_the_page_keeps_is_the_servers_and_its_rules_hold(house: Any):
     """The thread stands in the server's own API for its owner, and for nobody else."""
     server = house.url.removesuffix("/page")
@@ -127,7 +126,6 @@ def test_what_the_page_keeps_is_the_servers_and_its_rules_hold(house: Any):
         assert httpx.get(f"{server}/threads/{own}", headers=headers).status_code == 404
 
 
-@pytest.mark.covers("U2", "U8")
 def test_a_server_without_a_graph_for_documents_says_so(house: Any):
     async def drop() -> None:
         headers = {"Authorization": "Bearer alice-token"}

@@ -11,7 +11,7 @@ from langgraph_sdk.client import LangGraphClient
 
 from groundgraph.testing import OpenAIStub, openai_stub
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.covers("U3")]
 
 WEAK = "The moon orbits a cheese [1]."
 QUESTION = {"question": "Which grant types does OAuth have?"}
@@ -55,7 +55,6 @@ async def waiting(client: LangGraphClient, graph: str) -> tuple[str, dict[str, A
     return thread, dict(asked)
 
 
-@pytest.mark.covers("U3")
 async def test_a_person_is_asked_by_a_form_and_an_invalid_reply_keeps_the_turn_open(client, model) -> None:
     thread, asked = await waiting(client, "turn")
     assert asked["value"]["answer"] == WEAK
@@ -77,7 +76,6 @@ async def test_a_person_is_asked_by_a_form_and_an_invalid_reply_keeps_the_turn_o
     assert (await client.threads.get(thread))["status"] == "idle"
 
 
-@pytest.mark.covers("U3")
 async def test_nothing_is_streamed_before_the_decision_and_the_answer_after_it(client) -> None:
     thread = (await client.threads.create())["thread_id"]
     pieces: dict[str, str] = {"before": "", "after": ""}
@@ -88,7 +86,6 @@ async def test_nothing_is_streamed_before_the_decision_and_the_answer_after_it(c
     assert pieces == {"before": "", "after": WEAK}
 
 
-@pytest.mark.covers("U3")
 async def test_a_refusal_over_the_narrow_graph_withholds_the_answer(client) -> None:
     thread, _ = await waiting(client, "ask")
     result = await client.runs.wait(thread, "ask", command={"resume": {"decision": "refuse"}})
@@ -97,7 +94,6 @@ async def test_a_refusal_over_the_narrow_graph_withholds_the_answer(client) -> N
     assert "cheese" not in result["answer"]
 
 
-@pytest.mark.covers("U3")
 async def test_the_step_is_in_the_picture_with_its_branches(client) -> None:
     turn = (await client.assistants.search(graph_id="turn"))[0]["assistant_id"]
     drawn = await client.assistants.get_graph(turn)

@@ -22,7 +22,7 @@ from groundgraph.graph.move_base import move_base
 from groundgraph.sources.knowledge_base import EmbeddedStore
 from groundgraph.testing import NgramEmbeddings, ScriptedChatModel
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.covers("R5")]
 PAGES = {
     "oauth.md": "---\ntitle: OAuth\nyear: 2012\n---\n# Grants\n\nOAuth 2.0 has four grant types.\n\n"
     "# Implicit grant\n\nThe implicit grant was made for browsers.\n",
@@ -127,7 +127,6 @@ async def conversation(settings: Settings, model: NgramEmbeddings) -> list[dict[
     return found
 
 
-@pytest.mark.covers("R5")
 async def test_a_conversation_has_the_same_outcomes_citations_and_provenance_on_both_back_ends(folder, weaviate_server):
     model = Counting(64)
     both = []
@@ -165,7 +164,6 @@ async def test_memories_of_one_user_are_never_given_to_another_through_the_whole
             assert texts == ([] if user == "nobody" else [f"The favourite colour is shade{n}."])
 
 
-@pytest.mark.covers("R5")
 async def test_a_move_embeds_nothing_and_the_next_ingest_finds_nothing_changed(folder, weaviate_server):
     model = Counting(32)
     embedded, moved = settings_in(folder, {}), settings_in(folder, weaviate_section(weaviate_server))
@@ -197,7 +195,6 @@ def configure(folder: Path, base: dict[str, Any]) -> None:
     (folder / "groundgraph.yaml").write_text(yaml.safe_dump(written), "utf-8")
 
 
-@pytest.mark.covers("R5")
 def test_the_command_line_moves_verifies_lists_and_removes(folder, weaviate_server):
     configure(folder, {})
     assert command(folder, "ingest")[0] == 0
@@ -224,7 +221,6 @@ def test_the_command_line_moves_verifies_lists_and_removes(folder, weaviate_serv
     assert [row["document"] for row in json.loads(output)["documents"]] == ["docs/oauth.md", "docs/насос.md"]
 
 
-@pytest.mark.covers("R5")
 def test_a_server_that_is_away_is_told_by_the_command_line_and_nothing_is_written(folder):
     configure(folder, {"backend": "weaviate", "weaviate": {"url": "http://127.0.0.1:9", "grpc_port": 10}})
     code, _, errors = command(folder, "ingest")
@@ -233,7 +229,6 @@ def test_a_server_that_is_away_is_told_by_the_command_line_and_nothing_is_writte
     assert not (folder / "kb.sqlite").exists()
 
 
-@pytest.mark.covers("R5")
 def test_several_bases_in_weaviate_need_collections_of_their_own(folder, weaviate_server):
     base = weaviate_section(weaviate_server)
     entries = [{"type": "knowledge_base", "name": name} for name in ("a", "b")]

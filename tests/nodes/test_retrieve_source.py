@@ -12,6 +12,8 @@ from groundgraph.core.schema import SourceSchema
 from groundgraph.nodes.retrieve_source import Question, accepted
 from groundgraph.sources.in_memory import InMemorySource
 
+pytestmark = pytest.mark.covers("R2")
+
 FIELDS = {"at": {"type": "datetime"}, "note": {"type": "string"}}
 
 
@@ -23,14 +25,12 @@ def kept(condition, **metadata):
     return accepted(answer, Question(source, schema, RetrievalIntent(["pump"], filters), 5, 0.0, "pump"))[1]
 
 
-@pytest.mark.covers("R2")
 def test_the_node_s_own_check_of_filters_compares_times_as_instants():
     assert kept({"at": {"gte": "2026-03-01T12:00:00+02:00"}}, at="2026-03-01T10:30:00Z") == {}
     assert kept({"at": {"gte": "2026-03-01T12:00:00+02:00"}}, at="2026-03-01T09:30:00Z") == {"outside_filter": 1}
     assert kept({"at": "2026-03-01T12:00:00+02:00"}, at="2026-03-01T10:00:00") == {}
 
 
-@pytest.mark.covers("R2")
 def test_a_string_that_looks_like_a_time_is_compared_as_text():
     assert kept({"note": "2026-03-01T12:00:00+02:00"}, note="2026-03-01T10:00:00Z") == {"outside_filter": 1}
     assert kept({"note": "2026-03-01T10:00:00Z"}, note="2026-03-01T10:00:00Z") == {}

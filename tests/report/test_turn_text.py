@@ -7,8 +7,9 @@ from report_turns import QUESTION, QUOTE, english_turn, russian_turn
 
 from groundgraph import turn_text
 
+pytestmark = pytest.mark.covers("V3")
 
-@pytest.mark.covers("V3")
+
 async def test_the_text_holds_what_the_page_shows():
     record = await english_turn()
     text = turn_text(record)
@@ -25,14 +26,12 @@ async def test_the_text_holds_what_the_page_shows():
     assert text.endswith("\n")
 
 
-@pytest.mark.covers("V3")
 async def test_the_text_speaks_the_language_of_the_turn():
     text = turn_text(await russian_turn())
     assert "## Что искали" in text
     assert "переписка: не успел" in text
 
 
-@pytest.mark.covers("V3")
 async def test_an_answer_with_findings_is_not_said_to_rest_on_the_evidence():
     record = await english_turn()
     plain = {**record, "citation_check": {**record["citation_check"], "flags": []}}

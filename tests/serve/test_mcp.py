@@ -22,6 +22,8 @@ from groundgraph import __version__
 from groundgraph.serve.app import Served
 from groundgraph.serve.users import Users
 
+pytestmark = pytest.mark.covers("U10")
+
 QUESTION = "How often is pump 17 serviced?"
 
 
@@ -66,7 +68,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.mark.covers("U10")
 @pytest.mark.parametrize("way", ["http", "stdio"])
 async def test_a_conversation_has_a_citation_a_follow_up_and_an_abstention(address: str, folder: Path, way: str):
     async with over_http(address) if way == "http" else over_stdio(folder) as session:
@@ -85,7 +86,6 @@ async def test_a_conversation_has_a_citation_a_follow_up_and_an_abstention(addre
         assert (third["outcome"], third["citations"]) == ("insufficient", [])
 
 
-@pytest.mark.covers("U10")
 async def test_passages_are_found_sources_listed_and_documents_read(address: str):
     async with over_http(address) as session:
         found = await called(session, "search", query="pump 18", top_k=1)
@@ -111,7 +111,6 @@ async def test_what_is_not_there_is_told_as_an_error(address: str):
             await session.read_resource(AnyUrl("groundgraph://other/docs%2Fpumps.md"))
 
 
-@pytest.mark.covers("U10")
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -136,7 +135,6 @@ def test_malformed_and_huge_requests_are_refused_in_the_protocols_form(address: 
         assert "Traceback" not in answer.text
 
 
-@pytest.mark.covers("U10")
 def test_whoever_is_not_signed_in_is_told_in_the_protocols_form(tmp_path: Path):
     served = Served(Users.of("secret", None))
     with serving(filled(tmp_path, {"pumps.md": PUMPS}), served) as url:
@@ -157,7 +155,6 @@ async def test_a_filter_of_everybody_hides_documents_too(tmp_path: Path):
                 await session.read_resource(AnyUrl("groundgraph://knowledge_base/docs%2Fglobex.md"))
 
 
-@pytest.mark.covers("U10")
 async def test_users_are_kept_apart(tmp_path: Path):
     served = Served(Users.of(None, users_file(tmp_path)), each_minute=1000)
     asked = "How often is the pump serviced?"

@@ -14,13 +14,14 @@ from page_servers import (
     forget_all,
 )
 
+pytestmark = pytest.mark.covers("U8")
+
 
 def passage(article: Any) -> Any:
     article.locator(".cite a").first.click()
     return article.page.locator(".passage .document")
 
 
-@pytest.mark.covers("U8")
 def test_a_citation_shows_its_quote_and_opens_the_document_at_the_passage(chromium: Browser, address: str):
     with page_of(chromium, address) as opened:
         page = opened.page
@@ -40,7 +41,6 @@ def test_a_citation_shows_its_quote_and_opens_the_document_at_the_passage(chromi
         assert opened.console == []
 
 
-@pytest.mark.covers("U8")
 def test_tables_texts_web_pages_and_pages_of_a_pdf_open_at_the_passage(chromium: Browser, address: str):
     with page_of(chromium, address) as opened:
         page = opened.page
@@ -69,7 +69,6 @@ def test_tables_texts_web_pages_and_pages_of_a_pdf_open_at_the_passage(chromium:
         assert opened.console == []
 
 
-@pytest.mark.covers("U8")
 def test_hostile_documents_and_titles_are_inert(chromium: Browser, address: str):
     with page_of(chromium, address) as opened:
         page = opened.page
@@ -83,7 +82,6 @@ def test_hostile_documents_and_titles_are_inert(chromium: Browser, address: str)
         assert opened.console == []
 
 
-@pytest.mark.covers("U8")
 def test_another_outcome_looks_different(chromium: Browser, address: str):
     with page_of(chromium, address) as opened:
         article = ask(opened.page, "Who wrote the opera Parsifal?")
@@ -94,7 +92,6 @@ def test_another_outcome_looks_different(chromium: Browser, address: str):
         assert edge == "4px"
 
 
-@pytest.mark.covers("U8")
 def test_a_question_that_is_changed_begins_a_branch_and_branches_are_walked(chromium: Browser, address: str):
     with page_of(chromium, address) as opened:
         page = opened.page
@@ -115,7 +112,7 @@ def test_a_question_that_is_changed_begins_a_branch_and_branches_are_walked(chro
         assert page.locator(".asked").inner_text() == "Where does pump 18 stand?"
 
 
-@pytest.mark.covers("U8", "U13")
+@pytest.mark.covers("U13")
 def test_a_mark_with_a_comment_stays_with_the_turn(chromium: Browser, address: str):
     with page_of(chromium, address) as opened:
         page = opened.page
@@ -131,7 +128,6 @@ def test_a_mark_with_a_comment_stays_with_the_turn(chromium: Browser, address: s
         assert page.get_by_label("Something is wrong with this answer").get_attribute("aria-pressed") == "true"
 
 
-@pytest.mark.covers("U8")
 def test_conversations_are_listed_searched_and_forgotten(chromium: Browser, address: str):
     forget_all(address)
     with page_of(chromium, address) as opened:
@@ -155,7 +151,6 @@ def test_conversations_are_listed_searched_and_forgotten(chromium: Browser, addr
         until(page, lambda: titles.all_inner_texts() == ["Where does pump 18 stand?"])
 
 
-@pytest.mark.covers("U8")
 def test_stages_and_the_answer_are_seen_as_they_happen_and_an_answer_can_be_stopped(
     chromium: Browser, written: Written
 ):
@@ -176,7 +171,6 @@ def test_stages_and_the_answer_are_seen_as_they_happen_and_an_answer_can_be_stop
         assert page.locator(".findings li").first.is_visible()
 
 
-@pytest.mark.covers("U8")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_is_read_at_400_pixels_and_in_russian(chromium: Browser, address: str, scheme: str):
     narrow: dict[str, Any] = {"viewport": {"width": 400, "height": 800}, "locale": "ru-RU", "color_scheme": scheme}
@@ -197,7 +191,6 @@ def test_it_is_read_at_400_pixels_and_in_russian(chromium: Browser, address: str
         assert (light[0] > light[1]) == (scheme == "light")
 
 
-@pytest.mark.covers("U8")
 def test_everything_is_reached_by_the_keyboard(chromium: Browser, address: str):
     with page_of(chromium, address) as opened:
         page = opened.page
@@ -218,7 +211,6 @@ def test_everything_is_reached_by_the_keyboard(chromium: Browser, address: str):
         assert page.evaluate("document.activeElement.tagName") == "TEXTAREA"
 
 
-@pytest.mark.covers("U8")
 def test_where_users_sign_in_a_token_opens_the_page(chromium: Browser, guarded: tuple[str, str]):
     address, token = guarded
     with page_of(chromium, address) as opened:
@@ -244,7 +236,6 @@ def test_the_address_of_a_citation_opens_its_passage(chromium: Browser, address:
         opened.page.locator(".document mark").first.wait_for()
 
 
-@pytest.mark.covers("U8")
 def test_a_question_that_is_refused_is_not_lost(chromium: Browser, address: str):
     with page_of(chromium, address) as opened:
         page = opened.page

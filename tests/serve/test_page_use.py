@@ -18,8 +18,10 @@ from page_servers import (
 from served import PUMPS, filled, serving
 from yaml import safe_load
 
-from groundgraph.serve import page_api, page_words
+from groundgraph.serve import page_api, request
 from groundgraph.serve.gate import POLICY
+
+pytestmark = pytest.mark.covers("U8")
 
 DROP = """([files]) => {
     const data = new DataTransfer();
@@ -29,7 +31,6 @@ DROP = """([files]) => {
 }"""
 
 
-@pytest.mark.covers("U8")
 def test_documents_that_are_dropped_are_taken_in_or_refused_with_a_reason(
     chromium: Browser, address: str, folder: Path
 ):
@@ -54,7 +55,6 @@ def test_documents_that_are_dropped_are_taken_in_or_refused_with_a_reason(
         assert "by hand" in ask(page, "How is the crane of hall 7 moved?").locator(".prose").inner_text()
 
 
-@pytest.mark.covers("U8")
 def test_where_nothing_is_taken_a_drop_does_nothing(chromium: Browser, written: Written):
     with page_of(chromium, written.address) as opened:
         opened.page.evaluate(DROP, [[["valves.md", "# Valves"]]])
@@ -63,7 +63,7 @@ def test_where_nothing_is_taken_a_drop_does_nothing(chromium: Browser, written: 
         assert httpx.put(f"{written.address}/api/documents/valves.md", content=b"# Valves").status_code == 404
 
 
-@pytest.mark.covers("U8", "U3")
+@pytest.mark.covers("U3")
 def test_an_answer_that_waits_is_decided_on_the_page(chromium: Browser, written: Written):
     with page_of(chromium, written.address) as opened:
         page = opened.page
@@ -91,7 +91,6 @@ def test_an_answer_that_waits_is_decided_on_the_page(chromium: Browser, written:
         assert page.evaluate("window.ran") is None
 
 
-@pytest.mark.covers("U8")
 def test_what_a_turn_asks_back_is_answered_by_a_button(chromium: Browser, written: Written):
     with page_of(chromium, written.address) as opened:
         page = opened.page
@@ -107,7 +106,6 @@ def test_what_a_turn_asks_back_is_answered_by_a_button(chromium: Browser, writte
         assert page.evaluate("window.ran") is None
 
 
-@pytest.mark.covers("U8")
 def test_a_turn_is_copied_and_a_conversation_taken_along(chromium: Browser, address: str):
     with page_of(chromium, address, permissions=["clipboard-read", "clipboard-write"]) as opened:
         page = opened.page
@@ -131,7 +129,6 @@ def test_a_turn_is_copied_and_a_conversation_taken_along(chromium: Browser, addr
         assert json.loads(taken["JSON"])["turns"][0]["outcome"] == "answered"
 
 
-@pytest.mark.covers("U8")
 def test_it_is_told_which_source_is_late_or_down_and_what_was_left_out(chromium: Browser, written: Written):
     with page_of(chromium, written.address) as opened:
         page = opened.page
@@ -157,7 +154,6 @@ def test_it_is_told_which_source_is_late_or_down_and_what_was_left_out(chromium:
         until(page, lambda: page.locator(".writing").inner_text() == "Pump 18 is retired")
 
 
-@pytest.mark.covers("U8")
 def test_what_is_found_in_hostile_titles_answers_and_names_is_inert(chromium: Browser, written: Written):
     answer = httpx.get(f"{written.address}/")
     assert answer.headers["content-security-policy"] == POLICY
@@ -190,12 +186,11 @@ def test_what_is_found_in_hostile_titles_answers_and_names_is_inert(chromium: Br
         assert "\u202e" not in page.locator(".document").inner_text()
 
 
-@pytest.mark.covers("U8")
 def test_another_language_is_one_more_file(chromium: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    known = page_words.words("en")
+    known = request.words("en")
     words = {**known, "language": "pt", "languages": ["en", "pt", "ru"], "new": "Nova conversa"}
-    own = page_words.words
-    for module in (page_words, page_api):
+    own = request.words
+    for module in (request, page_api):
         monkeypatch.setattr(module, "words", lambda language: words if language == "pt" else own(language))
     with (
         serving(filled(tmp_path, {"pumps.md": PUMPS})) as address,
@@ -205,10 +200,9 @@ def test_another_language_is_one_more_file(chromium: Browser, tmp_path: Path, mo
         assert opened.page.locator("html").get_attribute("lang") == "pt"
 
 
-@pytest.mark.covers("U8")
-@pytest.mark.parametrize("language", page_words.words("en")["languages"])
+@pytest.mark.parametrize("language", request.words("en")["languages"])
 def test_a_language_has_every_word_with_the_same_places_to_fill(language: str):
-    folder = Path(page_words.__file__).parent / "words"
+    folder = Path(request.__file__).parent / "words"
     english, own = (safe_load((folder / f"{name}.yaml").read_text("utf-8")) for name in ("en", language))
     missing = {name for name in english if name not in own and not name.startswith("language_")}
     assert missing == set()
@@ -217,7 +211,6 @@ def test_a_language_has_every_word_with_the_same_places_to_fill(language: str):
         assert filled_in == {part.partition("}")[0] for part in english[name].split("{")[1:]}, name
 
 
-@pytest.mark.covers("U8")
 def test_a_screen_reader_is_told_what_happens(chromium: Browser, address: str):
     with page_of(chromium, address) as opened:
         page = opened.page
@@ -233,10 +226,9 @@ def test_a_screen_reader_is_told_what_happens(chromium: Browser, address: str):
         assert names == 0
 
 
-@pytest.mark.covers("U8")
 def test_what_the_server_tells_stands_among_the_words_as_it_says_it():
-    package = Path(page_words.__file__).parent
+    package = Path(request.__file__).parent
     said = "".join(file.read_text("utf-8") for file in (*package.glob("*.py"), package.parent / "ingest/load_pdf.py"))
-    told = {name: text for name, text in page_words.words("en").items() if name.startswith(page_words.TOLD)}
+    told = {name: text for name, text in request.words("en").items() if name.startswith(request.TOLD)}
     assert len(told) > 8
     assert [name for name, text in told.items() if f'"{text}"' not in said] == []

@@ -11,6 +11,8 @@ from groundgraph.core.errors import ConfigurationError
 from groundgraph.graph.configured_sources import make_source
 from groundgraph.sources.contract import SourceOptions, source_types
 
+pytestmark = pytest.mark.covers("R11")
+
 
 class Rota(GroundedSource):
     source_type = "rota"
@@ -35,7 +37,6 @@ def entry(**options) -> SourceOptions:
     return SourceOptions("desk", options, Path(), "sources[0]")
 
 
-@pytest.mark.covers("R11")
 @pytest.mark.parametrize("factory", [Rota, Whole, lambda options: Rota(options.name, day=options.options["day"])])
 def test_a_class_gets_name_and_options_and_a_function_the_entry(factory):
     made = make_source(factory, entry(day="Friday"))
@@ -43,19 +44,16 @@ def test_a_class_gets_name_and_options_and_a_function_the_entry(factory):
     assert (made.name, made.day) == ("desk", "Friday")
 
 
-@pytest.mark.covers("R11")
 def test_an_option_that_the_class_does_not_know_is_named_with_its_place():
     with pytest.raises(ConfigurationError, match=r"sources\[0\]: Rota: .*'dya'"):
         make_source(Rota, entry(dya="Friday"))
 
 
-@pytest.mark.covers("R11")
 def test_what_is_no_source_is_refused():
     with pytest.raises(ConfigurationError, match="made no source"):
         make_source(lambda options: options, entry())
 
 
-@pytest.mark.covers("R11")
 def test_an_entry_point_may_be_the_class(tmp_path, monkeypatch):
     package = tmp_path / "rota_plugin-1.0.dist-info"
     package.mkdir()

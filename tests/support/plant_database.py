@@ -23,7 +23,7 @@ INCIDENTS = [
 ]
 
 
-def fill(path: Path, script: str, **rows: list[tuple[object, ...]]) -> Path:
+def fill(path: Path, script: str, /, **rows: list[tuple[object, ...]]) -> Path:
     """A database at `path` with the tables of `script` and, by table, `rows`."""
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.executescript(script)

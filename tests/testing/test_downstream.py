@@ -13,6 +13,8 @@ from documented import ROOT, blocks
 
 from groundgraph.testing import openai_stub
 
+pytestmark = pytest.mark.covers("U7")
+
 PAGE = ROOT / "docs" / "testing.md"
 # A recorded test needs a provider.
 RECORDED = [code for code in blocks(PAGE, "python") if "pytest.mark.vcr" in code]
@@ -25,7 +27,6 @@ def pytest_in(folder: Path, **environment: str) -> subprocess.CompletedProcess[s
     return subprocess.run(command, cwd=folder, env=given, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.covers("U7")
 @pytest.mark.slow
 @pytest.mark.parametrize("code", BLOCKS, ids=range(1, len(BLOCKS) + 1))
 def test_the_tests_of_the_page_pass_in_a_project_of_their_own(code: str, tmp_path: Path) -> None:
@@ -35,7 +36,6 @@ def test_the_tests_of_the_page_pass_in_a_project_of_their_own(code: str, tmp_pat
     assert run.stdout.count("PASSED") == len(re.findall(r"^def test_", code, re.MULTILINE)) > 0
 
 
-@pytest.mark.covers("U7")
 @pytest.mark.slow
 def test_the_first_one_fails_when_the_answer_cites_something_else(tmp_path: Path) -> None:
     wrong = BLOCKS[0].replace('["Every 90 days [1]."]', '["Every 90 days [2]."]')
@@ -59,12 +59,10 @@ def test_the_recorded_one_passes_when_the_provider_answers_and_cites(
     assert (run.stdout.count("PASSED"), run.returncode) == ((1, 0) if passes else (0, 1)), run.stdout + run.stderr
 
 
-@pytest.mark.covers("U7")
 def test_a_test_of_a_turn_takes_at_most_fifteen_lines() -> None:
     assert len([line for line in BLOCKS[0].splitlines() if line]) <= 15
 
 
-@pytest.mark.covers("U7")
 def test_every_name_of_the_kit_that_the_page_tells_of_is_there() -> None:
     import groundgraph.testing
 

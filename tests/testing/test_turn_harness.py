@@ -7,6 +7,8 @@ import pytest
 from groundgraph import Context, InMemorySource
 from groundgraph.testing import GroundedConfigBuilder, ScriptedChatModel, TurnHarness, UnscriptedPrompt, text_response
 
+pytestmark = pytest.mark.covers("U7")
+
 FACT = "OAuth has four grant types."
 
 
@@ -14,7 +16,6 @@ def docs() -> InMemorySource:
     return InMemorySource([{"content": FACT, "title": "OAuth"}], name="docs")
 
 
-@pytest.mark.covers("U7")
 async def test_document_000s_example_runs_with_our_names():
     config = (
         GroundedConfigBuilder()
@@ -36,7 +37,6 @@ async def test_document_000s_example_runs_with_our_names():
     assert result.provenance["intent"]["text_queries"][1:] == ["OAuth grant types", "grant types of OAuth"]
 
 
-@pytest.mark.covers("U7")
 async def test_document_000s_extractor_is_a_model_of_its_own():
     config = GroundedConfigBuilder().intent(mode="extract").build()
     extraction = '{"text_queries": ["OAuth grant types", "auth code flow"], "scope": "focused"}'
@@ -48,7 +48,6 @@ async def test_document_000s_extractor_is_a_model_of_its_own():
     assert len(harness.extractor_model.calls) == 1
 
 
-@pytest.mark.covers("U7")
 async def test_a_harness_is_one_thread_whose_prompts_and_results_can_be_looked_at():
     config = GroundedConfigBuilder().intent(mode="static").build()
     async with await TurnHarness.create(config, ["Four [1].", "They are old [1]."], sources=[docs()]) as harness:
@@ -61,7 +60,6 @@ async def test_a_harness_is_one_thread_whose_prompts_and_results_can_be_looked_a
     assert len((await harness.metadata())["retrieval_provenance_history"]) == 2
 
 
-@pytest.mark.covers("U7")
 async def test_a_stream_gives_the_answer_piece_by_piece():
     config = GroundedConfigBuilder().intent(mode="static").build()
     async with await TurnHarness.create(config, ["OAuth has four grant types [1]."], sources=[docs()]) as harness:
@@ -70,14 +68,12 @@ async def test_a_stream_gives_the_answer_piece_by_piece():
     assert len(pieces) > 3
 
 
-@pytest.mark.covers("U7")
 async def test_without_responses_there_is_no_model_and_without_sources_nothing_to_find():
     async with await TurnHarness.create() as harness:
         result = await harness.chat("Which grant types has OAuth?")
     assert (harness.main_model, result.output["outcome"]) == (None, "insufficient")
 
 
-@pytest.mark.covers("U7")
 async def test_a_script_that_is_used_up_is_seen_in_the_answers_notes():
     config = GroundedConfigBuilder().intent(mode="static").build()
     async with await TurnHarness.create(config, [], sources=[docs()]) as harness:
@@ -87,7 +83,7 @@ async def test_a_script_that_is_used_up_is_seen_in_the_answers_notes():
         await ScriptedChatModel([]).ainvoke("anything")
 
 
-@pytest.mark.covers("U7", "U3")
+@pytest.mark.covers("U3")
 async def test_a_turn_that_waits_for_a_person_is_decided_in_the_test():
     config = {"intent": {"mode": "static"}, "human_review": {"support_below": 0.9}}
     async with await TurnHarness.create(config, ["Bananas are yellow [1]."], sources=[docs()]) as harness:

@@ -85,10 +85,13 @@ def _first_name(answer: CheckedAnswer, claim: Claim) -> Iterator[str]:
         places = map(_places_of_names, (result.content for result in answer.rests_on(claim)))
         is_name = any(not place.isdisjoint(_behind(found)) for place in places)
     else:
-        alone = not text[found.end() :].strip(" .*_")
-        is_name = alone and bool(claim.labels) and not _asking_for_names().isdisjoint(words(answer.question))
+        is_name = bool(claim.labels) and not text[found.end() :].strip(" .*_") and _asks_for_a_name(answer.question)
     if is_name:
         yield found[1]
+
+
+def _asks_for_a_name(question: str) -> bool:
+    return not _asking_for_names().isdisjoint(words(question))
 
 
 @lru_cache(maxsize=4096)

@@ -231,10 +231,18 @@ def block_around(
     place = max(0, bisect_right(blocks, sentence.start, key=lambda block: block.start) - 1)
     own = blocks[place]
     start, end = own.start, own.end
-    if end - start > (MAX_PARAGRAPH if own.kind == "prose" else _room(own)):
-        if own.kind != "prose":
-            return _lines_around(text, own, _best_line(text, sentence, wanted))
-        start, end = _sentences_around(shape, own, sentence, worths)
+    if own.kind == "prose":
+        if end - start > MAX_PARAGRAPH:
+            start, end = _sentences_around(shape, own, sentence, worths)
+    elif end - start > _room(own):
+        return _lines_around(text, own, _best_line(text, sentence, wanted))
+    start, end = _with_neighbours(text, blocks, place, (start, end))
+    return (_first_sentence(shape, own) if own.kind == "prose" and start == own.start else start), end
+
+
+def _with_neighbours(text: str, blocks: Sequence[Block], place: int, span: tuple[int, int]) -> tuple[int, int]:
+    """`span` of the block at `place` with its list, with what introduces it, and with what it introduces."""
+    own, (start, end) = blocks[place], span
     first, last = _list_of(blocks, place)
     if first < last and blocks[last].end - blocks[first].start <= MAX_BLOCK:
         start, end = blocks[first].start, blocks[last].end
@@ -244,7 +252,7 @@ def block_around(
         start = _introduction(text, blocks[first - 1], end, _room(own)) or start
     if last + 1 < len(blocks) and end == own.end and _introduces(text, own, blocks[last + 1]):
         end = _introduced(text, blocks, last + 1, (start, end))
-    return (_first_sentence(shape, own) if own.kind == "prose" and start == own.start else start), end
+    return start, end
 
 
 def _first_sentence(shape: Shape, block: Block) -> int:
@@ -353,7 +361,8 @@ def in_markdown(shape: Shape, start: int, end: int) -> str:
     for before, whole in zip([None, *parts[:-1]], parts, strict=True):
         part = Block(max(start, whole.start), min(end, whole.end), whole.kind)
         listed = whole.kind == "item" and not shape.text.startswith(_BULLETS, part.start)
-        text += ("\n" if listed and before and before.kind == "item" else "\n\n") if before else ""
+        if before:
+            text += "\n" if listed and before.kind == "item" else "\n\n"
         text += " " * (indent_of(shape.text, whole.start) - base) * listed + _part(shape.text, whole, part)
     return text
 

@@ -1,15 +1,17 @@
-"""An intent filled in by a model: one request, one repair."""
+"""An intent filled in by a model: one request, one repair, of a chat model or of something of the user's own."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.runnables import Runnable
 
-from groundgraph.answers.ask_extractor import AskExtractor
 from groundgraph.answers.generate_queries import conversation_block, conversation_rows
 from groundgraph.answers.read_extraction import Extraction, ExtractionUnreadable, Fault, read_extraction
 from groundgraph.core.errors import ModelError
@@ -17,9 +19,52 @@ from groundgraph.core.intent import SCOPES, STYLES
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.turn_values import ModelCall, Turn
 from groundgraph.models.call_model import recorded_call, tokens_left, tokens_of, used_tokens
-from groundgraph.models.replies import finish_reason, prompt_messages, refusal_text
+from groundgraph.models.replies import (
+    QUIET,
+    ask_for_object,
+    finish_reason,
+    in_turns,
+    prompt_messages,
+    refusal_text,
+    with_schema,
+)
 from groundgraph.prompts import Prompts
+from groundgraph.resilience.blocking import run_blocking
 from groundgraph.settings.settings import Settings
+
+# What a function or Runnable of the user's is given: the messages of the prompt. It returns a mapping, a text that
+# holds one, a message, or a Pydantic model.
+ExtractorFunction = Callable[[Sequence[BaseMessage]], Any]
+Extractor = BaseChatModel | Runnable[Any, Any] | ExtractorFunction
+
+
+@dataclass
+class AskExtractor:
+    """Asks `extractor` for an object that fits a JSON schema.
+
+    Args:
+        extractor: a chat model is asked as its profile allows (`models/replies.py`); anything else is called with
+            the messages, whose instructions then hold the schema.
+        prompts: the prompt files.
+    """
+
+    extractor: Extractor
+    prompts: Prompts
+
+    async def __call__(self, messages: list[BaseMessage], schema: dict[str, Any]) -> Any:
+        """The reply, unread."""
+        if isinstance(self.extractor, BaseChatModel):
+            return await ask_for_object(self.extractor, messages, schema, self.prompts)
+        told = with_schema(in_turns(messages), schema, self.prompts)
+        if isinstance(self.extractor, Runnable):
+            return await self.extractor.ainvoke(told, QUIET)
+        if inspect.iscoroutinefunction(self.extractor) or inspect.iscoroutinefunction(
+            getattr(self.extractor, "__call__", None)  # noqa: B004 - an object whose call is a coroutine function
+        ):
+            return await self.extractor(told)
+        found = await run_blocking(self.extractor, told)
+        return await found if isinstance(found, Awaitable) else found
+
 
 # The JSON schema of an intent that a model fills in, with a filter for every field that a source declares.
 

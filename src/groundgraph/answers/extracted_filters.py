@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
-from groundgraph.answers.ground_dates import DateGround, grounded_days
-from groundgraph.answers.ground_fields import UserWords, is_grounded
+from groundgraph.answers.ground_fields import DateGround, UserWords, grounded_days, is_grounded
 from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.filters import OPERATORS, check_filters

@@ -12,11 +12,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from groundgraph.answers.ask_extractor import AskExtractor
-from groundgraph.answers.extract_intent import closed, condition_schema, tokens_used
+from groundgraph.answers.extract_intent import AskExtractor, closed, condition_schema, tokens_used
 from groundgraph.answers.extracted_filters import extracted_filters
-from groundgraph.answers.ground_dates import DateGround
-from groundgraph.answers.ground_fields import UserWords
+from groundgraph.answers.ground_fields import DateGround, UserWords
 from groundgraph.answers.read_extraction import objects_in
 from groundgraph.core.computation import FUNCTIONS, MOST_GROUPS, ORDERS, ComputableTable, Proposal
 from groundgraph.core.errors import FilterInvalid

@@ -20,6 +20,7 @@ from groundgraph.core.turn_values import (
     EMPTY_RETRIEVAL,
     EMPTY_TURN,
     Citation,
+    Draft,
     ModelCall,
     Needs,
     Outcome,
@@ -95,6 +96,12 @@ def _label(thread_id: object) -> str:
     return quote(str(thread_id), safe="").replace(".", "%2E") or "-"
 
 
+def _choices(intent: IntentState, draft: Draft) -> dict[str, Any]:
+    # A model that asks back in its answer names no choices.
+    choices = intent["stages"].get("ask_back", {}).get("choices")
+    return {"choices": choices} if draft["outcome"] == "clarify" and choices else {}
+
+
 def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object | None) -> dict[str, Any]:
     """The complete record of a turn, evidence as [key, relevance, score].
 
@@ -105,8 +112,6 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object 
     """
     turn, ranking, draft, retrievals = state["turn"], state["ranking"], state["draft"], state["retrievals"]
     intent, check = state["intent"], state["check"]
-    # A model that asks back in its answer names no choices.
-    choices = intent["stages"].get("ask_back", {}).get("choices")
     steps = _steps(state)
     times = [entry["elapsed_ms"] for entry in retrievals.values()]
     return {
@@ -117,7 +122,7 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object 
         **_said(turn, EMPTY_TURN, ("path", "state", "chosen")),
         "outcome": draft["outcome"],
         "answer": draft["text"],
-        **({"choices": choices} if draft["outcome"] == "clarify" and choices else {}),
+        **_choices(intent, draft),
         "style": {"asked": draft["asked_style"], "used": draft["style"]},
         "finish": draft["finish"],
         "written": draft["written"],

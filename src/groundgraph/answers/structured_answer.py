@@ -13,15 +13,17 @@ from groundgraph.answers.evidence_blocks import Shape, ends_in_lines, in_markdow
 from groundgraph.answers.label_gate import LabelGate, escape_labels
 from groundgraph.answers.provenance import reworded
 from groundgraph.answers.quotes import (
+    Alike,
     Quote,
+    asked_rows,
     closest_quotes,
     found_quote,
     select_for_parts,
     select_quotes,
     with_hidden,
     with_names,
+    with_rows_alike,
 )
-from groundgraph.answers.rows_alike import Alike, asked_rows, with_rows_alike
 from groundgraph.answers.sentence_index import question_weights, running_lines, snippet
 from groundgraph.core.characters import without_hidden
 from groundgraph.core.errors import Problem, TemplateInvalid

@@ -16,8 +16,7 @@ from groundgraph.core.document import Document
 from groundgraph.core.errors import ConfigurationError, Problem, SourceContractBroken
 from groundgraph.core.evidence import SourceResult, jsonable
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.graph.base_source import base_source
-from groundgraph.graph.knowledge_base import KnowledgeBase
+from groundgraph.graph.knowledge_base import KnowledgeBase, base_source
 from groundgraph.graph.parts import Models
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.sources.contract import DelegatingSource, GroundedSource, NamedSource, joins

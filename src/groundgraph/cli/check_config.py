@@ -13,12 +13,15 @@ from groundgraph.answers.strategy_chain import Unusable
 from groundgraph.answers.structured_answer import AnswerTemplates
 from groundgraph.cli.options import placed
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.graph.configured_embedder import configured_embedder, embedding_key, embedding_problem
-from groundgraph.graph.configured_extractor import extraction_problems
-from groundgraph.graph.configured_judge import local_judge_problem
+from groundgraph.graph.configured_models import (
+    configured_embedder,
+    embedding_key,
+    embedding_problem,
+    extraction_problems,
+    local_judge_problem,
+)
 from groundgraph.graph.configured_reranker import configured_clustering, configured_rerankers
-from groundgraph.graph.configured_sources import cascade_model_problems
-from groundgraph.graph.configured_topics import topic_problems
+from groundgraph.graph.configured_sources import cascade_model_problems, topic_problems
 from groundgraph.graph.resources import Resources, configured_models
 from groundgraph.graph.retrieval_part import sources_with_categories
 from groundgraph.ingest.build_chains import chains_without_model, check_chains

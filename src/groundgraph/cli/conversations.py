@@ -1,4 +1,4 @@
-"""Conversations that were kept: `groundgraph forget`, `groundgraph prune` and `groundgraph report`."""
+"""Conversations that were kept: `groundgraph forget`, `prune`, `report` and `threads`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,18 @@ if TYPE_CHECKING:
     from groundgraph.graph.prune_checkpoints import Pruned
     from groundgraph.graph.turn_runner import TurnRunner
     from groundgraph.settings.services import SaverSettings
+    from groundgraph.settings.settings import Settings
+
+
+from collections.abc import Callable, Coroutine, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from groundgraph.cli.output import EPILOG, shortened
+
+if TYPE_CHECKING:
+    from langgraph.store.base import BaseStore
+
     from groundgraph.settings.settings import Settings
 
 
@@ -209,3 +221,86 @@ def write_page(file: Path, record: dict[str, Any], settings: Settings) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(page)
     note(f"The turn {record['turn_id']} stands in {file} ({len(page) / 1000:.0f} kB).")
+
+
+T = TypeVar("T")
+# Characters of the first question in a list.
+_QUESTION = 80
+
+threads_app = typer.Typer(
+    name="threads",
+    help="List and show the conversations that are kept.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+    epilog=EPILOG,
+)
+
+
+@threads_app.callback()
+def _threads(context: typer.Context, config: ConfigFile = None, as_json: AsJson = False) -> None:
+    """List and show the conversations that are kept; without a command they are listed."""
+    if context.invoked_subcommand is None:
+        list_(config, as_json)
+
+
+@threads_app.command("list", epilog=EPILOG)
+def list_(config: ConfigFile = None, as_json: AsJson = False) -> None:
+    """List every conversation, the latest first. Each has its last time, its turns and its first question."""
+    from groundgraph.storage.records import recorded_threads
+
+    settings = find_settings(config)
+    threads = asyncio.run(_read(settings, recorded_threads)) or {}
+    rows = [
+        {**_turn(turns[-1]), "question": turns[0]["question"], "thread_id": thread, "turns": len(turns)}
+        for thread, turns in threads.items()
+    ]
+    if as_json:
+        names = ("thread_id", "question", "turns", "outcome", "at")
+        write_json({"threads": [{name: row[name] for name in names} for row in rows]})
+    else:
+        for row in rows:
+            asked = shortened(row["question"], _QUESTION)
+            say("\t".join((row["thread_id"], row["at"], counted(row["turns"], "turn"), asked)))
+        note(f"{counted(len(rows), 'conversation')}; go on with one by --thread ID.")
+    raise typer.Exit(DONE)
+
+
+@threads_app.command(epilog=EPILOG)
+def show(
+    id: Annotated[
+        str, typer.Argument(metavar="ID", help="The conversation as `threads list` names it.", show_default=False)
+    ],
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was asked and answered in one conversation. Ends with 1 when there is no such conversation.
+
+    `groundgraph report` shows how a turn was answered.
+    """
+    from groundgraph.storage.records import recorded_turns
+
+    settings = find_settings(config)
+    turns = [_turn(record) for record in asyncio.run(_read(settings, lambda store: recorded_turns(store, id))) or ()]
+    if as_json:
+        write_json({"thread_id": id, "turns": turns})
+    else:
+        for turn in turns:
+            told = f"Outcome: {turn['outcome']} ({turn['at']}, turn {turn['turn_id']})"
+            say(f"> {turn['question']}\n\n{turn['answer']}\n\n{told}\n")
+    if not turns:
+        note(f"There is no conversation '{id}'.")
+    raise typer.Exit(DONE if turns else DONE_WITH_FAILURES)
+
+
+async def _read(settings: Settings, read: Callable[[BaseStore], Coroutine[Any, Any, T]]) -> T | None:
+    """What `read` finds in the store of the conversations; None where nothing was ever kept."""
+    if is_missing(settings, settings.checkpointer) or is_missing(settings, settings.store):
+        return None
+    async with open_kept(settings) as graph:
+        return await read(graph.store) if graph.store is not None else None
+
+
+def _turn(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A turn as it is listed; `at` is when it began, in UTC."""
+    at = datetime.fromtimestamp(float(record.get("started_at") or 0), UTC).isoformat(timespec="seconds")
+    return {name: record.get(name, "") for name in ("turn_id", "question", "answer", "outcome")} | {"at": at}

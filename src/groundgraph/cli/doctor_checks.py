@@ -26,7 +26,7 @@ from groundgraph.core.errors import ConfigurationError, GroundGraphError
 from groundgraph.core.failure import described, failure_of
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.secret_mask import mask
-from groundgraph.graph.configured_embedder import configured_embedder, embedding_key, embedding_problem
+from groundgraph.graph.configured_models import configured_embedder, embedding_key, embedding_problem
 from groundgraph.graph.knowledge_base_files import knowledge_base_files
 from groundgraph.graph.resources import Resources
 from groundgraph.ingest.build_chains import chains_without_model

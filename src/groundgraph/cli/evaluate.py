@@ -1,4 +1,5 @@
-"""`groundgraph evaluate`: how well a configuration finds what questions need."""
+"""`groundgraph evaluate`: how well a configuration finds what questions need; with `--recorded`, what people said of
+answers, and what another configuration makes of them."""
 
 from __future__ import annotations
 
@@ -21,6 +22,91 @@ if TYPE_CHECKING:
     from groundgraph.evals.run_queries import Answered
     from groundgraph.evals.sql_corpus import SqlCorpus
     from groundgraph.settings.settings import Settings
+
+
+from typing import TYPE_CHECKING
+
+from groundgraph.cli.conversations import is_missing, open_kept
+from groundgraph.core.errors import EvidenceMissing, InputInvalid
+
+if TYPE_CHECKING:
+    from groundgraph.evals.recorded import MarkedTurn
+    from groundgraph.settings.settings import Settings
+
+
+def evaluate_recorded(settings: Settings, again: Settings | None, page: Path | None, *, as_json: bool) -> None:
+    """Tell what was marked, and compare it with what the configuration `again` makes of the same questions.
+
+    Raises:
+        InputInvalid: nothing was marked, or a page is wanted where nothing is compared.
+    """
+    from groundgraph.evals.recorded import marks_found, recorded_lines
+
+    if page and again is None:
+        raise InputInvalid("The page compares two configurations: name the other one with --again FILE.")
+    turns = asyncio.run(_marked(settings))
+    if not turns:
+        raise InputInvalid("Nobody has marked an answer yet: the page of groundgraph serve is where to.")
+    found = marks_found(turns)
+    if again is not None:
+        found["again"] = asyncio.run(_asked_again(again, turns, quiet=as_json))
+    if page:
+        from groundgraph.report.figures_pages import compared_page
+
+        page.write_text(compared_page(found), "utf-8")
+        note(f"The comparison stands in {page}.")
+    if as_json:
+        write_json(found)
+    else:
+        say("\n".join(recorded_lines(found)))
+
+
+async def _asked_again(settings: Settings, turns: list[MarkedTurn], *, quiet: bool) -> dict[str, Any]:
+    from groundgraph.evals.recorded import ask_again, compared_turns
+    from groundgraph.evals.run_conversations import conversation_settings
+    from groundgraph.settings.settings import settings_hash
+
+    asked = conversation_settings(settings, with_models=True)
+    with shown_progress("Asking again", of="questions", quiet=quiet) as on_progress:
+        answered = await ask_again(asked, turns, on_progress)
+    return compared_turns(turns, answered, settings_hash(settings))
+
+
+async def _marked(settings: Settings) -> list[MarkedTurn]:
+    """The marked turns, the oldest first; those whose record is gone are told and left out."""
+    from groundgraph.serve.kept_threads import KeptThreads
+
+    if is_missing(settings, settings.checkpointer) or is_missing(settings, settings.store):
+        return []
+    async with open_kept(settings) as graph:
+        assert graph.store is not None
+        found = []
+        for path in await KeptThreads(graph.store).marked():
+            try:
+                found.append(await _turn(graph, path))
+            except EvidenceMissing as error:
+                note(f"Left out: {error}")
+        return found
+
+
+async def _turn(graph: Any, path: list[dict[str, Any]]) -> MarkedTurn:
+    """The last turn of `path`, with what was said in those before it."""
+    from groundgraph.evals.recorded import Answered, MarkedTurn
+    from groundgraph.graph.resume import load_provenance
+
+    records = [await load_provenance(graph, node["graph_thread"], node["record"]) for node in path]
+    last, node = records[-1], path[-1]
+    before = [said for one in records[:-1] for said in (("user", one["question"]), ("assistant", one["answer"]))]
+    return MarkedTurn(
+        node["graph_thread"],
+        node["record"],
+        last["question"],
+        tuple(before),
+        node["mark"]["mark"],
+        node["mark"].get("comment", ""),
+        node.get("settings", ""),
+        Answered.of(last),
+    )
 
 
 MeasureName = Literal["retrieval", "refusal", "citations", "outcomes"]
@@ -135,8 +221,6 @@ def evaluate(
         raise typer.BadParameter(f"there is no folder '{save.parent}'", param_hint="--save")
     settings = find_settings(config)
     if recorded:
-        from groundgraph.cli.evaluate_recorded import evaluate_recorded
-
         evaluate_recorded(settings, find_settings(again) if again else None, out, as_json=as_json)
         raise typer.Exit(DONE)
     if folder is None:
@@ -146,10 +230,10 @@ def evaluate(
     from groundgraph.evals.report import save as save_evaluation
 
     earlier = load(compare) if compare else None
+    judgements = qrels if measure == "retrieval" else None
     if measure == "outcomes":
         evaluation = _outcomes(settings, folder, queries, with_models=model, quiet=as_json)
     else:
-        judgements = qrels if measure == "retrieval" else None
         files = DatasetFiles(folder, corpus or ("corpus.jsonl",), queries or "queries.jsonl", judgements, turns)
         evaluation = _of_dataset(settings, files, measure, vectors, as_configured, as_json, sql)
     if save:
@@ -199,7 +283,7 @@ def _outcomes(settings: Settings, folder: Path, queries: str | None, *, with_mod
 def _embedder(settings: Settings, dataset: Dataset, vectors: Path | None) -> Embedder | None:
     """The embedding model that is measured, None for words alone."""
     from groundgraph.evals.stored_vectors import stored_embedder
-    from groundgraph.graph.configured_embedder import configured_embedder
+    from groundgraph.graph.configured_models import configured_embedder
 
     if vectors is None:
         return configured_embedder(settings)

@@ -14,7 +14,7 @@ from groundgraph.cli.ask import ask
 from groundgraph.cli.chat.chat import chat
 from groundgraph.cli.check_model import check_model
 from groundgraph.cli.config import config_app
-from groundgraph.cli.conversations import forget, prune, report
+from groundgraph.cli.conversations import forget, prune, report, threads_app
 from groundgraph.cli.demo.demo import demo
 from groundgraph.cli.doctor import doctor, sources
 from groundgraph.cli.documents import documents_app
@@ -22,7 +22,6 @@ from groundgraph.cli.evaluate import evaluate
 from groundgraph.cli.graph import graph
 from groundgraph.cli.ingest import ingest, move
 from groundgraph.cli.inspect import inspect
-from groundgraph.cli.mcp import mcp
 from groundgraph.cli.options import origin, placed
 from groundgraph.cli.output import (
     DONE,
@@ -37,8 +36,7 @@ from groundgraph.cli.output import (
     report_error,
     say,
 )
-from groundgraph.cli.serve import serve
-from groundgraph.cli.threads import threads_app
+from groundgraph.cli.serve import mcp, serve
 from groundgraph.core.errors import ConfigurationError, GroundGraphError
 
 app = typer.Typer(

@@ -1,4 +1,5 @@
-"""`groundgraph serve`: a page to ask in, and an endpoint for chat clients."""
+"""`groundgraph serve`: a page to ask in, and an endpoint for chat clients; `groundgraph mcp`: the sources for an
+editor or an assistant on this machine, by the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
 
     from groundgraph.serve.app import Served
     from groundgraph.serve.users import KnowsUsers
+    from groundgraph.settings.settings import Settings
+
+
+from typing import TYPE_CHECKING
+
+from groundgraph.cli.output import DONE
+
+if TYPE_CHECKING:
     from groundgraph.settings.settings import Settings
 
 TOKEN = "GROUNDGRAPH_TOKEN"
@@ -206,3 +215,25 @@ def _settle() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*gc.get_threshold()[:2], 100)
+
+
+def mcp(config: ConfigFile = None, as_json: AsJson = False) -> None:  # noqa: ARG001 - the protocol is JSON anyway
+    """Let an editor or an assistant ask. It does over standard input and output (Model Context Protocol).
+
+    Its tools are ask, search, open_passage and list_sources, its resources the documents. The same stands at /mcp of
+    `groundgraph serve`.
+    """
+    if find_spec("mcp") is None or find_spec("starlette") is None:
+        raise ConfigurationError([Problem("mcp", 'needs: pip install "groundgraph[mcp,page]"')])
+    asyncio.run(_serve_editors(find_settings(config)))
+    raise typer.Exit(DONE)
+
+
+async def _serve_editors(settings: Settings) -> None:
+    from groundgraph.graph.open_graph import open_graph
+    from groundgraph.serve.graph_conversations import GraphConversations
+    from groundgraph.serve.mcp_server import GroundedServer
+
+    prepare_folders(settings)
+    async with open_graph(settings) as graph:
+        await GroundedServer(GraphConversations(graph)).run_stdio_async()

@@ -68,8 +68,7 @@ class Shared:
         self, settings: Settings, source: str | None, given: dict[str, Any], on_event: OnEvent
     ) -> IngestReport:
         """The ingest of `given` into a base in Weaviate."""
-        from groundgraph.graph.ingest_shards import ingest_shards
-        from groundgraph.graph.shard_engines import by_processes, by_ray, in_turn
+        from groundgraph.graph.ingest_shards import by_processes, by_ray, in_turn, ingest_shards
         from groundgraph.sources.weaviate_base.shards import SHARDS
 
         engine = partial(by_processes, workers=self.processes) if self.processes else by_ray if self.ray else in_turn

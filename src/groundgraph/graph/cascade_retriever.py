@@ -16,7 +16,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import degraded
 from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.graph.configured_embedder import configured_embedder
+from groundgraph.graph.configured_models import configured_embedder
 from groundgraph.graph.configured_sources import with_retriever_defaults
 from groundgraph.graph.parts import Models, takes
 from groundgraph.nodes.node import scope_values

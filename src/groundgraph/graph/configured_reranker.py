@@ -19,7 +19,7 @@ from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem, RerankerFailed, StrategyUnavailable, UnknownName
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.registry import nearest
-from groundgraph.graph.configured_embedder import configured_embedder, embedding_problem
+from groundgraph.graph.configured_models import configured_embedder, embedding_problem
 from groundgraph.ingest.builtin_chains import WITHOUT_MODEL, IdentityReranker
 from groundgraph.ingest.chain_registries import REGISTRIES, ChainOptions
 from groundgraph.models.call_model import call_with_retries

@@ -21,10 +21,9 @@ from groundgraph.core.knowledge_store import (
     StoredDocument,
 )
 from groundgraph.core.secret_mask import know_secrets
-from groundgraph.graph.check_given import check_given
-from groundgraph.graph.configured_embedder import configured_embedder
+from groundgraph.graph.configured_models import configured_embedder
 from groundgraph.graph.knowledge_base_files import KnowledgeBaseFile, base_fields, knowledge_base_file
-from groundgraph.graph.parts import Models
+from groundgraph.graph.parts import Models, check_given
 from groundgraph.graph.resources import configured_models
 from groundgraph.ingest.build_chains import check_chains, ingest_chains
 from groundgraph.ingest.metadata import MetadataRules

@@ -1,29 +1,235 @@
 """Ingesting into a base in Weaviate in many processes, on this machine or on many: one run of the graph for each shard.
 
-What schedules the runs is an engine; see `shard_engines`. All of them call `run_shards`.
+What schedules the runs is an engine: processes of this machine, Ray, or this process alone. All of them call
+`run_shards`, which any process may do, on any machine.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from pydantic import ByteSize
+
+from groundgraph.core.errors import ConfigurationError, IngestError, Problem
 from groundgraph.core.knowledge_store import LOST, BaseIdentity
-from groundgraph.graph.ingest_documents import OnEvent
-from groundgraph.graph.ingest_resources import IngestResources
-from groundgraph.graph.knowledge_base_files import knowledge_base_file, weaviate_store
-from groundgraph.graph.shard_job import Engine, Outcome, ShardJob
+from groundgraph.graph.ingest import compiled_ingest
+from groundgraph.graph.ingest_documents import OnEvent, run_ingest
+from groundgraph.graph.ingest_resources import IngestResources, SharedStore
+from groundgraph.graph.knowledge_base_files import knowledge_base_file, place_of, weaviate_store
 from groundgraph.ingest.find_files import FoundFiles
 from groundgraph.ingest.ingest_report import IngestReport, Reason, combined, reasons
+from groundgraph.ingest.readers import Readers
 from groundgraph.nodes.ingest.find_documents import Share, make_plan
-from groundgraph.resilience.blocking import run_blocking
+from groundgraph.nodes.ingest.work import reason_of
+from groundgraph.resilience.blocking import run_blocking, run_in_background
+from groundgraph.settings.knowledge_base import ReaderSettings
 from groundgraph.settings.load_settings import load_settings
+from groundgraph.sources.weaviate.client import WeaviateConnection
 from groundgraph.sources.weaviate_base.shards import SHARDS, shard_of
+
+
+@dataclass(frozen=True)
+class ShardJob:
+    """The work of one run. It travels to the process that does it, without a key in it.
+
+    Attributes:
+        config: the file of the settings, which that process reads, with its own environment; None without a file.
+        source: the name of the knowledge base, when there are several.
+        shard: the shard.
+        share: the files and web pages of the shard.
+        embeddings: a model that was passed in; None for the one of the settings.
+    """
+
+    config: str | None
+    source: str | None
+    shard: int
+    share: Share
+    embeddings: Any = None
+
+    @property
+    def names(self) -> list[str]:
+        """The documents that it reads."""
+        return [*(file.name for file in self.share.found.files), *self.share.addresses]
+
+
+# What became of a job: its report, or why it did not end.
+Outcome = tuple[ShardJob, IngestReport | str]
+Engine = Callable[[Sequence[ShardJob]], AsyncIterator[Outcome]]
+
+
+class _KeptReaders(Readers):
+    """One process that reads for all runs of this one, and ends with it."""
+
+    def close(self) -> None:
+        """Nothing: the next run goes on with it."""
+
+
+@cache
+def _kept_readers(limits: str) -> Readers:
+    return _KeptReaders(ReaderSettings.model_validate_json(limits), 1)
+
+
+@cache
+def _resources(config: str | None, source: str | None, _changed: float) -> IngestResources:
+    # A model that runs in this process is loaded once.
+    return IngestResources.build(load_settings(config) if config else load_settings(), source=source)
+
+
+def run_shards(jobs: Sequence[ShardJob]) -> list[IngestReport | str]:
+    """Take the documents of some shards of one ingest into a base that `ingest_shards` made ready; those that are gone
+    leave.
+
+    The shards are done at once: while one waits for the server's index, others read and write.
+
+    Returns:
+        for each of `jobs` its report, or why it failed.
+    """
+    return run_in_background(_run_all(jobs))
+
+
+async def _run_all(jobs: Sequence[ShardJob]) -> list[IngestReport | str]:
+    # They are of one ingest, so what they work with is made once: clients and settings cost as much as small shards.
+    try:
+        resources = _resources_of(jobs[0])
+        place = place_of(knowledge_base_file(resources.settings, jobs[0].source))
+    except Exception as error:  # it would end each of them
+        return [reason_of(error)] * len(jobs)
+    connection = WeaviateConnection(place.address, timeout=place.timeout)
+    try:
+        return list(await asyncio.gather(*(_ended(job, resources, connection) for job in jobs)))
+    finally:
+        await connection.close()
+
+
+def _resources_of(job: ShardJob) -> IngestResources:
+    if job.embeddings is None:
+        return _resources(job.config, job.source, Path(job.config).stat().st_mtime if job.config else 0.0)
+    settings = load_settings(job.config) if job.config else load_settings()
+    return IngestResources.build(settings, source=job.source, embeddings=job.embeddings)
+
+
+async def _ended(job: ShardJob, resources: IngestResources, connection: WeaviateConnection) -> IngestReport | str:
+    try:
+        return await _run(job, resources, connection)
+    except Exception as error:  # the other shards go on
+        return reason_of(error)
+
+
+async def _run(job: ShardJob, resources: IngestResources, connection: WeaviateConnection) -> IngestReport:
+    base = knowledge_base_file(resources.settings, job.source)
+    store = SharedStore(lambda: weaviate_store(resources.settings, base, job.shard, connection))
+    readers = _kept_readers(resources.base.reader.model_dump_json())
+    own = replace(resources, store=store, share=job.share, readers=lambda _: readers)
+    return await run_ingest(compiled_ingest(own, checkpointer=False), {})
+
+
+# A shard is none of somebody else's files: nothing bounds its time and its memory, save what a machine has.
+_UNBOUNDED = ReaderSettings.model_construct(memory=ByteSize(2**50), seconds=86_400.0)
+
+
+# Shards that one process does at once.
+_AT_ONCE = 4
+
+
+def _bundles(jobs: Sequence[ShardJob], workers: int) -> list[Sequence[ShardJob]]:
+    """`jobs` as the processes get them: few at a time, and fewer where there would not be enough for all."""
+    size = max(1, min(_AT_ONCE, len(jobs) // workers))
+    return [jobs[start : start + size] for start in range(0, len(jobs), size)]
+
+
+async def by_processes(jobs: Sequence[ShardJob], workers: int) -> AsyncIterator[Outcome]:
+    """Run `jobs` in processes of this machine, `workers` at a time. What fails, or dies, is tried once more, alone."""
+    processes = Readers(_UNBOUNDED, workers)
+    slots = asyncio.Semaphore(workers)
+
+    async def outcomes(some: Sequence[ShardJob]) -> list[Outcome]:
+        async with slots:
+            return await run_blocking(_tried, processes, some)
+
+    tasks = [asyncio.ensure_future(outcomes(some)) for some in _bundles(jobs, workers)]
+    try:
+        for done in asyncio.as_completed(tasks):
+            for outcome in await done:
+                yield outcome
+    finally:
+        processes.close()
+        for task in tasks:
+            task.cancel()
+
+
+def _tried(processes: Readers, jobs: Sequence[ShardJob]) -> list[Outcome]:
+    first = _called(processes, jobs)
+    return [_called(processes, [job])[0] if isinstance(outcome, str) else (job, outcome) for job, outcome in first]
+
+
+def _called(processes: Readers, jobs: Sequence[ShardJob]) -> list[Outcome]:
+    try:
+        return list(zip(jobs, processes.call(run_shards, jobs), strict=True))
+    except IngestError as error:
+        return [(job, str(error)) for job in jobs]
+
+
+async def by_ray(jobs: Sequence[ShardJob]) -> AsyncIterator[Outcome]:
+    """Run `jobs` as tasks of the Ray cluster that RAY_ADDRESS names, else of one on this machine.
+
+    Raises:
+        ConfigurationError: Ray is not installed, or the cluster cannot be reached.
+    """
+    # Linux ends what Ray starts together with the thread that starts it, so that has to be one that stays.
+    ray = await run_blocking(run_in_background, _ray())
+    try:
+        task = ray.remote(run_shards).options(num_cpus=1, max_retries=1)
+        cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        left = {task.remote(some): some for some in _bundles(jobs, cores)}
+        while left:
+            [done], _ = await run_blocking(partial(ray.wait, list(left), num_returns=1))
+            for outcome in await run_blocking(_got, ray, done, left.pop(done)):
+                yield outcome
+    finally:
+        await run_blocking(ray.shutdown)
+
+
+async def _ray() -> Any:
+    # Nobody is told that somebody uses it.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+
+        # Ray listens on every interface of a machine, whatever it is told; so much the less of it is started.
+        alone: dict[str, Any] = (
+            {} if os.environ.get("RAY_ADDRESS") else {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+        )
+        ray.init(log_to_driver=False, **alone)
+    except ImportError as error:
+        told = 'the package ray is not installed: pip install "groundgraph[ray]"'
+        raise ConfigurationError([Problem("--workers", told)]) from error
+    except ConnectionError as error:
+        raise ConfigurationError([Problem("RAY_ADDRESS", f"the cluster cannot be reached: {error}")]) from error
+    return ray
+
+
+def _got(ray: Any, done: Any, jobs: Sequence[ShardJob]) -> list[Outcome]:
+    try:
+        return list(zip(jobs, ray.get(done), strict=True))
+    except Exception as error:  # whatever ended the task, its process or its machine
+        told = " ".join(str(error).split())[-300:]
+        return [(job, told) for job in jobs]
+
+
+async def in_turn(jobs: Sequence[ShardJob]) -> AsyncIterator[Outcome]:
+    """Run `jobs` here, some at a time."""
+    for some in _bundles(jobs, 1):
+        for outcome in zip(some, await run_blocking(run_shards, some), strict=True):
+            yield outcome
 
 
 async def ingest_shards(

@@ -1,4 +1,5 @@
-"""A knowledge base from Python: records in, documents listed and removed, from within a running graph too."""
+"""A knowledge base from Python: records in, documents listed and removed, from within a running graph too;
+and what searches it by itself."""
 
 from __future__ import annotations
 
@@ -16,16 +17,19 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.knowledge_store import PreparedChunk, StoredDocument
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import typed_value
-from groundgraph.graph.base_source import base_source
 from groundgraph.graph.ingest import compiled_ingest
 from groundgraph.graph.ingest_documents import run_ingest
 from groundgraph.graph.ingest_resources import IngestResources
+from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES, knowledge_base_files
 from groundgraph.graph.parts import Models, takes
+from groundgraph.graph.resources import Resources
 from groundgraph.ingest.ingest_report import IngestReport
 from groundgraph.resilience.blocking import plain, run_blocking
 from groundgraph.settings.knowledge_base import CustomSchemaSettings
 from groundgraph.settings.load_settings import GivenSettings
-from groundgraph.sources.contract import ask
+from groundgraph.settings.search import IntentSettings, RetrievalSettings
+from groundgraph.settings.settings import Settings
+from groundgraph.sources.contract import GroundedSource, ask
 
 # A record of a custom schema as a document.
 
@@ -254,3 +258,35 @@ class KnowledgeBase:
             told = f"there is no schema '{name}'.{nearest(name, known)} Declared: {', '.join(known) or 'none'}."
             raise ConfigurationError([Problem("knowledge_base.schemas", told)])
         return schemas[name]
+
+
+def base_source(base: IngestResources, models: Models | None = None) -> GroundedSource:
+    """What searches `base`, with its query chains, vectors and topic index.
+
+    Args:
+        base: it.
+        models: for query chains that call one; those of the base's own settings when absent. The embedding model is
+            that of the base.
+
+    Raises:
+        ConfigurationError: its settings cannot work for a search.
+    """
+    settings, name = base.settings, _name(base)
+    with_its_own = Models(**(models or {}))
+    with_its_own["embeddings"] = base.embedder
+    resources = Resources.build(_alone(settings, name), **with_its_own)
+    return resources.sources[name]
+
+
+def _name(base: IngestResources) -> str:
+    """The name of the source in the base's own settings; of several, that over its file."""
+    files = knowledge_base_files(base.settings)
+    same = [name for name, one in files.items() if one.path == base.store.path]
+    return (same or list(files))[0]
+
+
+def _alone(settings: Settings, name: str) -> Settings:
+    """`settings` with this source alone, and without what they say about turns."""
+    entries = [entry for entry in settings.sources if entry.type in KNOWLEDGE_BASES and entry.name == name]
+    plain = {"intent": IntentSettings(), "retrieval": RetrievalSettings()}
+    return settings.model_copy(update={**plain, "sources": entries})

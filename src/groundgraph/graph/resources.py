@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Unpack
 
-from langchain_core.embeddings import Embeddings
-
 from groundgraph.answers.structured_answer import AnswerTemplates
 from groundgraph.core.chain import IDENTITY, QueryChains, Reranker
 from groundgraph.core.embedder import Embedder
@@ -17,9 +15,8 @@ from groundgraph.core.filters import check_filters
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.secret_mask import know_secrets
-from groundgraph.graph.check_given import check_given
-from groundgraph.graph.configured_extractor import configured_extractor
-from groundgraph.graph.parts import GraphParts, Models
+from groundgraph.graph.configured_models import configured_embedder, configured_extractor, configured_judge
+from groundgraph.graph.parts import GraphParts, Models, check_given
 from groundgraph.models.chat_model import configured_model, named_model, without_thinking
 from groundgraph.nodes.node import scope_problems
 from groundgraph.prompts import Prompts
@@ -35,8 +32,8 @@ if TYPE_CHECKING:
     from langchain_core.documents import BaseDocumentCompressor
     from langchain_core.language_models import BaseChatModel
 
-    from groundgraph.answers.ask_extractor import AskExtractor
     from groundgraph.answers.clustering import ClusterMethod
+    from groundgraph.answers.extract_intent import AskExtractor
     from groundgraph.answers.strategy_chain import Rerank
     from groundgraph.core.chain import SupportJudge
     from groundgraph.nodes.second_opinion import AskJudge
@@ -77,12 +74,16 @@ class Resources:
         know_secrets(parts.get("chat_model"), parts.get("query_model"), embeddings, reranker, extractor, judge)
         prompts = Prompts.of(settings)
         chat, queries = configured_models(settings, parts)
-        embedder = _embedder(settings, embeddings)
+        embedder = configured_embedder(settings, embeddings)
         chains = _query_chains(settings, prompts, queries)
-        bare = _configured_sources(
-            settings, embedder, chains, from_python=sources, passed_embedder=embeddings is not None
-        )
-        configured = _with_topic_indices(bare, settings, prompts, queries)
+        configured: list[GroundedSource] = []
+        if settings.sources or settings.knowledge_base is not None or not sources:
+            # Like what else is configured by a few it is loaded by those: a process is to give its first answer soon.
+            from groundgraph.graph.configured_sources import configured_sources, with_topic_indices
+
+            passed = embeddings is not None
+            bare = configured_sources(settings, embedder, chains, from_python=sources, passed_embedder=passed)
+            configured = with_topic_indices(bare, settings, prompts, queries)
         by_name = _by_name([*configured, *(sources or ())])
         schemas = {name: source.get_schema() for name, source in by_name.items()}
         has_extractor = extractor is not None or settings.intent.extraction_config is not None
@@ -115,33 +116,12 @@ class Resources:
             await source.close()
 
 
-# What follows is loaded by those who configure it only: a process is to give its first answer soon.
-
-
-def _embedder(settings: Settings, passed: Embeddings | Embedder | str | None) -> Embedder | None:
-    if passed is None and settings.embedding_model is None:
-        return None
-    from groundgraph.graph.configured_embedder import configured_embedder
-
-    return configured_embedder(settings, passed)
-
-
 def _query_chains(settings: Settings, prompts: Prompts, model: BaseChatModel | None) -> QueryChains:
     if settings.chains == ChainSettings():
         return IDENTITY
     from groundgraph.ingest.build_chains import query_chains
 
     return traced_chains(query_chains(settings, prompts, model), settings.tracing)
-
-
-def _with_topic_indices(
-    sources: list[GroundedSource], settings: Settings, prompts: Prompts, model: BaseChatModel | None
-) -> list[GroundedSource]:
-    if not settings.topic_indices:
-        return sources
-    from groundgraph.graph.configured_topics import with_topic_indices
-
-    return with_topic_indices(sources, settings, prompts, model)
 
 
 def _rerankers(
@@ -171,13 +151,11 @@ def _judge(
     chat_model: BaseChatModel | None,
     passed: BaseChatModel | SupportJudge | str | None,
 ) -> AskJudge | None:
-    if settings.citation_check.policies["entailment"] == "off":
-        if passed is not None:
-            raise ConfigurationError([Problem("support_judge", "has no effect without citation_check.entailment")])
-        return None
-    from groundgraph.graph.configured_judge import configured_judge
-
-    return configured_judge(settings, prompts, chat_model, passed)
+    if settings.citation_check.policies["entailment"] != "off":
+        return configured_judge(settings, prompts, chat_model, passed)
+    if passed is not None:
+        raise ConfigurationError([Problem("support_judge", "has no effect without citation_check.entailment")])
+    return None
 
 
 def configured_models(settings: Settings, models: Models) -> tuple[BaseChatModel | None, BaseChatModel | None]:
@@ -192,21 +170,6 @@ def configured_models(settings: Settings, models: Models) -> tuple[BaseChatModel
     own = named_model(models.get("query_model"), "query_model") or configured_model(settings.query_llm, "query_llm")
     queries = own or without_thinking(chat)
     return chat, queries or chat
-
-
-def _configured_sources(
-    settings: Settings,
-    embedder: Embedder | None,
-    chains: QueryChains,
-    *,
-    from_python: Sequence[GroundedSource] | None,
-    passed_embedder: bool,
-) -> list[GroundedSource]:
-    if from_python and not settings.sources and settings.knowledge_base is None:
-        return []
-    from groundgraph.graph.configured_sources import configured_sources
-
-    return configured_sources(settings, embedder, chains, from_python=from_python, passed_embedder=passed_embedder)
 
 
 def _by_name(sources: Sequence[GroundedSource]) -> dict[str, GroundedSource]:

@@ -18,6 +18,7 @@ from groundgraph.core.turn_values import Draft, Ranking, RetrievalTask, Turn
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.works import WORKS, works_of
 from groundgraph.nodes.compute_answer import ComputeAnswer
+from groundgraph.nodes.node import Node
 from groundgraph.nodes.process_results import process_results
 from groundgraph.nodes.resolve_intent import resolve_intent
 from groundgraph.nodes.retrieve_source import RetrieveSourceInput, retrieve_source
@@ -28,7 +29,6 @@ from groundgraph.text.follow_up import is_follow_up, question_of
 
 if TYPE_CHECKING:
     from groundgraph.nodes.model_stage import StageInput, StageUpdate
-from groundgraph.nodes.node import Node
 
 
 def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources, *, reply: str) -> None:
@@ -67,7 +67,7 @@ def _computing(resources: Resources) -> ComputeAnswer | None:
     if model is None or all(source.computing() is None for source in sources):
         return None
     # Loaded where there is something to compute over.
-    from groundgraph.answers.ask_extractor import AskExtractor
+    from groundgraph.answers.extract_intent import AskExtractor
     from groundgraph.answers.propose_computation import ProposeComputation
 
     return ComputeAnswer(

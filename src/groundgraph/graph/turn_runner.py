@@ -419,7 +419,7 @@ def _check_run(config: Any, options: dict[str, Any]) -> None:
     mode = options.get("stream_mode")
     usual = _OPTIONS.issuperset(options) and isinstance(options.get("context"), Context | dict | None)
     if not (configured and usual and (isinstance(mode, list) or mode in _MODES)):
-        from groundgraph.graph.check_given import check_run
+        from groundgraph.graph.parts import check_run
 
         check_run(config, options)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack, overload
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from langchain_core.messages import BaseMessage, MessageLikeRepresentation
 from langchain_core.runnables import RunnableConfig
@@ -14,6 +14,11 @@ from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.settings.context import Context
 
 OutputT = TypeVar("OutputT")
+OutputT_co = TypeVar("OutputT_co", covariant=True)
+AnyT_co = TypeVar("AnyT_co", covariant=True)
+MessageT_co = TypeVar("MessageT_co", covariant=True)
+EventT_co = TypeVar("EventT_co", covariant=True)
+ItemT_co = TypeVar("ItemT_co", covariant=True)
 
 
 class Question(TypedDict, total=False):
@@ -40,6 +45,72 @@ GivenConfig = RunnableConfig | Mapping[str, Any] | None
 GivenContext = Context | Mapping[str, Any] | None
 
 
+class Run(Protocol[OutputT_co, AnyT_co]):
+    """A run as a call that gives `OutputT_co`; with LangGraph's other options what they give."""
+
+    @overload
+    def __call__(
+        self,
+        input: Given,
+        config: GivenConfig = None,
+        *,
+        context: GivenContext = None,
+        **options: Unpack[RunOptions],
+    ) -> OutputT_co: ...
+    @overload
+    def __call__(
+        self, input: Given, config: GivenConfig = None, *, context: GivenContext = None, **options: Any
+    ) -> AnyT_co: ...
+
+
+class Stream(Protocol[MessageT_co, EventT_co, ItemT_co, AnyT_co]):
+    """A run whose items come as they happen: which, the one `stream_mode` says."""
+
+    @overload
+    def __call__(
+        self,
+        input: Given,
+        config: GivenConfig = None,
+        *,
+        stream_mode: Literal["messages"],
+        context: GivenContext = None,
+        **options: Unpack[RunOptions],
+    ) -> MessageT_co: ...
+    @overload
+    def __call__(
+        self,
+        input: Given,
+        config: GivenConfig = None,
+        *,
+        stream_mode: Literal["custom"],
+        context: GivenContext = None,
+        **options: Unpack[RunOptions],
+    ) -> EventT_co: ...
+    @overload
+    def __call__(
+        self,
+        input: Given,
+        config: GivenConfig = None,
+        *,
+        stream_mode: Literal["updates", "values"] | None = None,
+        context: GivenContext = None,
+        **options: Unpack[RunOptions],
+    ) -> ItemT_co: ...
+    @overload
+    def __call__(
+        self,
+        input: Given,
+        config: GivenConfig = None,
+        *,
+        stream_mode: StreamMode | Sequence[StreamMode] | None = None,
+        context: GivenContext = None,
+        **options: Any,
+    ) -> AnyT_co: ...
+
+
+Told = tuple[BaseMessage, dict[str, Any]]
+
+
 class TurnGraph(TurnRunner, Generic[OutputT]):
     """A compiled graph, as `turn_graph` and `retrieval_graph` give it: LangGraph's, whose runs are typed.
 
@@ -49,121 +120,9 @@ class TurnGraph(TurnRunner, Generic[OutputT]):
     """
 
     if TYPE_CHECKING:
-
-        @overload
-        async def ainvoke(
-            self,
-            input: Given,
-            config: GivenConfig = None,
-            *,
-            context: GivenContext = None,
-            **options: Unpack[RunOptions],
-        ) -> OutputT: ...
-        @overload
-        async def ainvoke(
-            self, input: Given, config: GivenConfig = None, *, context: GivenContext = None, **options: Any
-        ) -> Any: ...
-        async def ainvoke(self, input: Any, config: Any = None, **options: Any) -> Any:
-            """The output of a run; see `TurnRunner`."""
-
-        @overload
-        def invoke(
-            self,
-            input: Given,
-            config: GivenConfig = None,
-            *,
-            context: GivenContext = None,
-            **options: Unpack[RunOptions],
-        ) -> OutputT: ...
-        @overload
-        def invoke(
-            self, input: Given, config: GivenConfig = None, *, context: GivenContext = None, **options: Any
-        ) -> Any: ...
-        def invoke(self, input: Any, config: Any = None, **options: Any) -> Any:
-            """As `ainvoke`, for callers that are not asynchronous."""
-
-        @overload
-        def astream(
-            self,
-            input: Given,
-            config: GivenConfig = None,
-            *,
-            stream_mode: Literal["messages"],
-            context: GivenContext = None,
-            **options: Unpack[RunOptions],
-        ) -> AsyncIterator[tuple[BaseMessage, dict[str, Any]]]: ...
-        @overload
-        def astream(
-            self,
-            input: Given,
-            config: GivenConfig = None,
-            *,
-            stream_mode: Literal["custom"],
-            context: GivenContext = None,
-            **options: Unpack[RunOptions],
-        ) -> AsyncIterator[TurnEvent]: ...
-        @overload
-        def astream(
-            self,
-            input: Given,
-            config: GivenConfig = None,
-            *,
-            stream_mode: Literal["updates", "values"] | None = None,
-            context: GivenContext = None,
-            **options: Unpack[RunOptions],
-        ) -> AsyncIterator[dict[str, Any]]: ...
-        @overload
-        def astream(
-            self,
-            input: Given,
-            config: GivenConfig = None,
-            *,
-            stream_mode: StreamMode | Sequence[StreamMode] | None = None,
-            context: GivenContext = None,
-            **options: Any,
-        ) -> AsyncIterator[Any]: ...
-        def astream(self, input: Any, config: Any = None, **options: Any) -> Any:
-            """The items of a run; see `TurnRunner.astream`."""
-
-        @overload
-        def stream(
-            self,
-            input: Given,
-            config: GivenConfig = None,
-            *,
-            stream_mode: Literal["messages"],
-            context: GivenContext = None,
-            **options: Unpack[RunOptions],
-        ) -> Iterator[tuple[BaseMessage, dict[str, Any]]]: ...
-        @overload
-        def stream(
-            self,
-            input: Given,
-            config: GivenConfig = None,
-            *,
-            stream_mode: Literal["custom"],
-            context: GivenContext = None,
-            **options: Unpack[RunOptions],
-        ) -> Iterator[TurnEvent]: ...
-        @overload
-        def stream(
-            self,
-            input: Given,
-            config: GivenConfig = None,
-            *,
-            stream_mode: Literal["updates", "values"] | None = None,
-            context: GivenContext = None,
-            **options: Unpack[RunOptions],
-        ) -> Iterator[dict[str, Any]]: ...
-        @overload
-        def stream(
-            self,
-            input: Given,
-            config: GivenConfig = None,
-            *,
-            stream_mode: StreamMode | Sequence[StreamMode] | None = None,
-            context: GivenContext = None,
-            **options: Any,
-        ) -> Iterator[Any]: ...
-        def stream(self, input: Any, config: Any = None, **options: Any) -> Any:
-            """As `astream`, for callers that are not asynchronous."""
+        ainvoke: Run[Coroutine[Any, Any, OutputT], Coroutine[Any, Any, Any]]
+        invoke: Run[OutputT, Any]
+        astream: Stream[
+            AsyncIterator[Told], AsyncIterator[TurnEvent], AsyncIterator[dict[str, Any]], AsyncIterator[Any]
+        ]
+        stream: Stream[Iterator[Told], Iterator[TurnEvent], Iterator[dict[str, Any]], Iterator[Any]]

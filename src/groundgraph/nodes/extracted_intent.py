@@ -12,8 +12,7 @@ from langchain_core.messages import BaseMessage
 
 from groundgraph.answers.answer_prompt import recent_conversation
 from groundgraph.answers.extracted_filters import ExtractedFilters, extracted_filters, shown
-from groundgraph.answers.ground_dates import DateGround
-from groundgraph.answers.ground_fields import UserWords, is_meant
+from groundgraph.answers.ground_fields import DateGround, UserWords, is_meant
 from groundgraph.answers.read_extraction import Extraction
 from groundgraph.core.characters import clean_text
 from groundgraph.core.intent import EMPTY_INTENT, SCOPES, STYLES, IntentState

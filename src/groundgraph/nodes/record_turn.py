@@ -131,7 +131,7 @@ def _message(draft: Draft, turn: Turn, record: Mapping[str, Any], citations: Seq
     body = len(draft["text"]) if draft["body"] is None else draft["body"]
     metadata = {"outcome": draft["outcome"], "turn_id": record["turn_id"], BODY_CHARS: body}
     if asked_back := record.get("choices"):
-        # By which the next turn knows what its message chooses; see `groundgraph.answers.pick_choice`.
+        # By which the next turn knows what its message chooses; see `groundgraph.answers.find_choices`.
         about = turn["question"]
         metadata["asked_back"] = {"question": about, "message_id": turn["message_id"], "choices": asked_back}
     elif citations and not citations[0].get("computed"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -11,7 +11,7 @@ from groundgraph.answers.label_gate import LabelGate
 from groundgraph.answers.provenance import absence_outcome, lacks_filter
 from groundgraph.answers.structured_answer import AnswerTemplates, template_variables
 from groundgraph.core.errors import TemplateInvalid
-from groundgraph.core.turn_values import EMPTY_DRAFT, Retrieval
+from groundgraph.core.turn_values import EMPTY_DRAFT, Outcome, Retrieval
 from groundgraph.nodes.answer_styles import AnswerInput, AnswerUpdate, style_asked_for
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
@@ -57,21 +57,17 @@ def report_absence(settings: Settings, prompts: Prompts, templates: AnswerTempla
         language = state["turn"]["language"]
         retrievals = state["retrievals"].values()
         outcome = absence_outcome(retrievals)
-        failed = list(dict.fromkeys(entry["source"] for entry in retrievals if entry["status"] != "ok"))
         options = options_in_force(settings, state["turn"]["options"], runtime.context)
         style = style_asked_for(state, options)
         notes: list[str] = []
-        needing = sorted({entry["source"] for entry in retrievals if lacks_filter(entry)})
         kind = parting_words(state["turn"]["question"], settings.fast_path.recognised)
         if kind and outcome == "insufficient":
             outcome, text = "chat", prompts.render(kind, language=language)
-        elif outcome == "unavailable":
-            text = prompts.render(_outage(retrievals), language=language, failed=failed)
-        elif needing:
-            searched = any(entry["status"] == "ok" for entry in retrievals)
-            text = prompts.render("left_out", language=language, needing=needing, searched=searched)
-        elif not (own_words and style == "structured" and (text := _own_text(state, templates, options, notes))):
-            text = prompts.render("nothing_found", language=language)
+        else:
+            text = _down_or_left_out(prompts, retrievals, outcome, language)
+            if not text and own_words and style == "structured":
+                text = _own_text(state, templates, options, notes)
+            text = text or prompts.render("nothing_found", language=language)
         runtime.stream_writer({"stage": "report_absence", "outcome": outcome})
         return {
             "draft": {
@@ -86,6 +82,16 @@ def report_absence(settings: Settings, prompts: Prompts, templates: AnswerTempla
         }
 
     return report_absence
+
+
+def _down_or_left_out(prompts: Prompts, retrievals: Collection[Retrieval], outcome: Outcome, language: str) -> str:
+    """That sources were down, or were left out for want of a filter; empty where all of them answered."""
+    if outcome == "unavailable":
+        failed = list(dict.fromkeys(entry["source"] for entry in retrievals if entry["status"] != "ok"))
+        return prompts.render(_outage(retrievals), language=language, failed=failed)
+    needing = sorted({entry["source"] for entry in retrievals if lacks_filter(entry)})
+    searched = any(entry["status"] == "ok" for entry in retrievals)
+    return prompts.render("left_out", language=language, needing=needing, searched=searched) if needing else ""
 
 
 def _outage(retrievals: Iterable[Retrieval]) -> str:

@@ -39,8 +39,7 @@ from groundgraph.text.follow_up import (
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from groundgraph.answers.ask_extractor import AskExtractor
-    from groundgraph.answers.extract_intent import ExtractIntent
+    from groundgraph.answers.extract_intent import AskExtractor, ExtractIntent
 
 
 # Telling by rule whether a question is made of several, without a model.
@@ -239,7 +238,7 @@ def _replies(message: str, earlier: Sequence[BaseMessage], settings: Settings) -
     """Whether `message` says something to an answer that asked back, and asks nothing itself."""
     if settings.synthesis.ask_back is None or not earlier:
         return False
-    from groundgraph.answers.pick_choice import asked_back_in
+    from groundgraph.answers.find_choices import asked_back_in
 
     return asked_back_in(earlier[-1]) is not None and not message.endswith("?") and not begins_asking(message)
 
@@ -251,7 +250,7 @@ def _enriched(state: StageInput, settings: Settings) -> str:
         return message
     if not is_follow_up(message):
         return message
-    from groundgraph.answers.expand_ambiguous import expanded
+    from groundgraph.answers.generate_queries import expanded
 
     earlier = recent_conversation(state.get("messages", []), state["turn"], intent.max_context_turns)
     return expanded(message, earlier, include_assistant=intent.include_assistant_context)

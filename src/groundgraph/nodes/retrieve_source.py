@@ -283,7 +283,10 @@ def _judged(
     metadata = dict(result.metadata or {})
     if filters and not matches({name: filters[name] for name in filters if name in metadata}, metadata):
         return "outside_filter"
-    relevance = min(1.0, max(0.0, relevance))
+    return _plain(result, told, min(1.0, max(0.0, relevance)), metadata)
+
+
+def _plain(result: SourceResult, told: tuple[str, str], relevance: float, metadata: Mapping[str, Any]) -> SourceResult:
     # Most give none, and to refuse None takes longest.
     score = None if result.score is None else _number(result.score)
     return changed(

@@ -1,16 +1,17 @@
-"""A second opinion of the citation check: a judge reads the sentences of an answer beside what they cite."""
+"""A second opinion of the citation check: a judge reads the sentences of an answer beside what they cite,
+also where the words are the same, but for a "not"."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import HumanMessage
 
-from groundgraph.answers.check_entailment import check_entailment, judged_claims, judged_pair
-from groundgraph.answers.citations import CheckedAnswer, Claim
+from groundgraph.answers.citations import CheckedAnswer, Claim, named_text, without_fences
 from groundgraph.answers.provenance import retrieval_calls
 from groundgraph.core.chain import SupportJudge
 from groundgraph.core.errors import ModelError
@@ -22,6 +23,36 @@ from groundgraph.nodes.answer_styles import AnswerInput
 from groundgraph.resilience.blocking import call_chain
 from groundgraph.resilience.deadline import within_turn
 from groundgraph.settings.settings import Settings
+
+EVEN_ODDS = 0.5
+# What a label before a full stop or a comma leaves.
+_LABELS_GAP = re.compile(r" (?=[.,;:!?](?:\s|$))")
+
+
+def judged_claims(answer: CheckedAnswer) -> list[Claim]:
+    """The sentences that a judge can be asked about, in order: all but headings, blocks of code, questions and what
+    leads to a list. Which of them speak of the evidence itself, it can tell better than a list of words."""
+    return [claim for claim in answer.claims if claim.labels or _says_something(without_fences(claim.text).strip())]
+
+
+def _says_something(text: str) -> bool:
+    plain = text.rstrip("*_ ")
+    return any(map(str.isalpha, plain)) and plain[-1] not in ":?" and not plain.startswith("#")
+
+
+def judged_pair(answer: CheckedAnswer, claim: Claim) -> tuple[str, str]:
+    """What `claim` rests on, and its text on one line, as it reads without its labels."""
+    return "\n\n".join(map(named_text, answer.rests_on(claim))), _LABELS_GAP.sub("", " ".join(claim.text.split()))
+
+
+def check_entailment(claims: Sequence[Claim], scores: Sequence[float | None], by: str) -> list[Flag]:
+    """A flag `not_entailed` for every one of `claims` that the judge `by` scored below even odds."""
+    return [
+        claim.flag("not_entailed", f"by {by}, its evidence does not say it ({score:.0%})")
+        for claim, score in zip(claims, scores, strict=True)
+        if score is not None and score < EVEN_ODDS
+    ]
+
 
 # The prompt of a chat model that judges, which is the role of its calls too.
 ROLE = "judge_support"

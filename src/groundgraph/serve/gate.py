@@ -13,8 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from groundgraph.serve.mounted import own_path
 from groundgraph.serve.refusals import message_of, refused
+from groundgraph.serve.request import own_path
 from groundgraph.serve.uploads import MOST_BYTES
 from groundgraph.serve.users import KnowsUsers, with_cookie
 
@@ -100,16 +100,20 @@ class Gate:
     def _most_of(self, path: str) -> int:
         return max(self._most, MOST_BYTES) if path.startswith(_DOCUMENTS) else self._most
 
-    async def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        request, path = with_cookie(HTTPConnection(scope)), own_path(scope)
-        if self._hosts and _host(request.headers) not in self._hosts:
+    def _refusal_of_headers(self, headers: Headers, most: int) -> tuple[int, str] | None:
+        if self._hosts and _host(headers) not in self._hosts:
             return 421, "The server is not reached under this name. Name it with --host."
-        length = request.headers.get("content-length", "0")
-        most = self._most_of(path)
+        length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > most:
             return 413, _too_large(most)
-        if _is_elsewhere(request.headers):
+        if _is_elsewhere(headers):
             return 403, "A page of another site may not ask here."
+        return None
+
+    async def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+        request, path = with_cookie(HTTPConnection(scope)), own_path(scope)
+        if refusal := self._refusal_of_headers(request.headers, self._most_of(path)):
+            return refusal
         user = None if path.startswith(_STATIC) else await self._users.of_request(request)
         if user is None and path not in _OPEN and not path.startswith(_STATIC):
             return 401, "Sign in with your token: Authorization: Bearer TOKEN."

@@ -18,7 +18,7 @@ from groundgraph.serve.conversations import Event, Thread, User
 from groundgraph.serve.kept_conversations import Heard, KeptConversations, Run
 from groundgraph.serve.kept_threads import KeptThreads, own_name
 from groundgraph.settings.context import Context
-from groundgraph.settings.settings_hash import settings_hash
+from groundgraph.settings.settings import settings_hash
 
 _MODES = ["custom", "messages", "values", "checkpoints"]
 

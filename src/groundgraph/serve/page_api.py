@@ -18,12 +18,10 @@ from starlette.routing import Route
 from groundgraph.core.errors import GroundGraphError, InputInvalid
 from groundgraph.report.turn_page import THEME, static_text, turn_page
 from groundgraph.serve.conversations import Asked, Conversations, Event, NotFound
-from groundgraph.serve.mounted import own_path
-from groundgraph.serve.page_words import language_of, told_in, words
 from groundgraph.serve.passages import Passages
 from groundgraph.serve.refusals import message_of, refused, status_of
-from groundgraph.serve.thread_export import thread_json, thread_markdown
-from groundgraph.serve.turn_json import asked_json, kept_json, turn_json
+from groundgraph.serve.request import language_of, own_path, told_in, words
+from groundgraph.serve.thread_export import asked_json, kept_json, thread_json, thread_markdown, turn_json
 from groundgraph.serve.uploads import Uploads
 from groundgraph.serve.users import COOKIE, KnowsUsers, with_token
 from groundgraph.settings.settings import Settings

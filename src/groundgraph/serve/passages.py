@@ -1,9 +1,11 @@
-"""What a citation leads to: the passage in its document, as far as its reader may see the document."""
+"""What a citation leads to: the passage in its document, as far as its reader may see the document; of a PDF
+the page as a picture, with the places of the quote."""
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
@@ -15,13 +17,80 @@ from groundgraph.core.document import PDF, RECORDS, Document, is_text, media_typ
 from groundgraph.core.errors import GroundGraphError, IngestError
 from groundgraph.graph.knowledge_base import KnowledgeBase
 from groundgraph.graph.knowledge_base_files import knowledge_base_files
+from groundgraph.ingest.load_pdf import PDFIUM, opened
+from groundgraph.ingest.read_file import optional_package
 from groundgraph.report.evidence import Piece, evidence_of
 from groundgraph.report.words import Span
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.serve.conversations import NotFound
 from groundgraph.serve.marked_text import markdown_html, plain_html, records_html, window
-from groundgraph.serve.pdf_pages import Box, page_picture, quote_boxes
 from groundgraph.settings.settings import Settings
+
+# Enough for a screen of twice the usual density; a page of unusual size is no larger than this.
+_SCALE, _MOST_PIXELS = 2.0, 2400
+Box = tuple[float, float, float, float]
+
+
+def page_picture(path: Path, number: int, password: str | None) -> bytes:
+    """Page `number`, from 1, as PNG.
+
+    Raises:
+        IngestError: the file cannot be read.
+        IndexError: it has no such page.
+    """
+    pdfium = optional_package("pypdfium2", "a PDF")
+    with opened(pdfium, path, password) as pdf, PDFIUM:
+        page = pdf[number - 1]
+        try:
+            scale = min(_SCALE, _MOST_PIXELS / max(page.get_size()))
+            bitmap = page.render(scale=scale)
+            try:
+                return _png(bitmap)
+            finally:
+                bitmap.close()
+        finally:
+            page.close()
+
+
+def _png(bitmap: object) -> bytes:
+    picture = bitmap.to_pil()  # type: ignore[attr-defined]
+    written = io.BytesIO()
+    picture.save(written, "PNG")
+    return written.getvalue()
+
+
+def quote_boxes(path: Path, number: int, quotes: Sequence[str], password: str | None) -> list[Box]:
+    """Where `quotes` stand on page `number`: left, top, width and height of each line, as shares of the page.
+
+    Raises:
+        IngestError: the file cannot be read.
+        IndexError: it has no such page.
+    """
+    pdfium = optional_package("pypdfium2", "a PDF")
+    with opened(pdfium, path, password) as pdf, PDFIUM:
+        page = pdf[number - 1]
+        text_page = page.get_textpage()
+        try:
+            width, height = page.get_size()
+            text = text_page.get_text_range()
+            boxes: list[Box] = []
+            for start, count in filter(None, (_place(text, quote) for quote in quotes)):
+                for at in range(text_page.count_rects(start, count)):
+                    left, bottom, right, top = text_page.get_rect(at)
+                    boxes.append((left / width, 1 - top / height, (right - left) / width, (top - bottom) / height))
+            return boxes
+        finally:
+            text_page.close()
+            page.close()
+
+
+def _place(text: str, quote: str) -> tuple[int, int] | None:
+    """Where `quote` stands in the text of a page, whose line ends and hyphens the ingest may have changed."""
+    places = [at for at, letter in enumerate(text) if letter.isalnum()]
+    found = "".join(text[at] for at in places).find("".join(filter(str.isalnum, quote)))
+    size = sum(map(str.isalnum, quote))
+    return (places[found], places[found + size - 1] - places[found] + 1) if size and found >= 0 else None
+
 
 _NO_SUCH = "The answer cites nothing under this number."
 
@@ -90,9 +159,7 @@ class Passages:
             return pictured
         low, high = window(document.text, start, start + len(row["text"]))
         placed = [Span(span.start + start - low, span.end + start - low) for span in spans]
-        text = document.text[low:high]
-        as_it_stands = is_text(document.media_type) and document.media_type != "text/markdown"
-        html = (plain_html if as_it_stands or document.media_type == PDF else markdown_html)(text, placed)
+        html = _html_of(document.media_type)(document.text[low:high], placed)
         return Passage(own.title, own.shown, own.url, html, cut=high - low < len(document.text))
 
     async def picture(self, record: Mapping[str, Any], label: int) -> bytes:
@@ -125,12 +192,8 @@ class Passages:
             return None, None
         finally:
             await base.aclose()
-        starts = [prepared.chunk.start for prepared in chunks if prepared.chunk.chunk_id == row["source_id"]]
-        start = starts[0] if starts else -1
-        # The document may have changed since, and a passage that was joined of several has the id of one.
-        if document and (start < 0 or not document.text.startswith(row["text"], start)):
-            start = document.text.find(row["text"])
-        return document, start if start >= 0 else None
+        starts = (prepared.chunk.start for prepared in chunks if prepared.chunk.chunk_id == row["source_id"])
+        return document, _begins_at(document, row["text"], next(starts, -1))
 
     async def _pictured(self, own: Passage, document: Document, piece: Piece) -> Passage | None:
         path, page = self._file(document), piece.citations[0]["location"].get("page")
@@ -154,6 +217,19 @@ class Passages:
         base = self._settings.knowledge_base
         known = base.passwords if base else {}
         return next((password for pattern, password in known.items() if fnmatch(name, pattern)), None)
+
+
+def _begins_at(document: Document | None, text: str, start: int) -> int | None:
+    """Where `text` stands in `document`: at `start` where it does. A document may have changed since, and a passage
+    that was joined of several has the id of one."""
+    if document and (start < 0 or not document.text.startswith(text, start)):
+        start = document.text.find(text)
+    return start if start >= 0 else None
+
+
+def _html_of(media_type: str) -> Callable[[str, Sequence[Span]], Markup]:
+    as_it_stands = media_type == PDF or (is_text(media_type) and media_type != "text/markdown")
+    return plain_html if as_it_stands else markdown_html
 
 
 def _cited(record: Mapping[str, Any], label: int) -> Piece:

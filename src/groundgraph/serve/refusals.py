@@ -19,8 +19,7 @@ from groundgraph.core.errors import (
 )
 from groundgraph.core.secret_mask import mask
 from groundgraph.serve.conversations import NotFound
-from groundgraph.serve.mounted import own_path
-from groundgraph.serve.page_words import language_of, told_in
+from groundgraph.serve.request import language_of, own_path, told_in
 
 _LOG = logging.getLogger(__name__)
 # In the order in which they are looked at.

@@ -1,24 +1,116 @@
-"""Conversations on a LangGraph Server, by its own client: its threads, its runs, its rules about who may do what."""
+"""Conversations on a LangGraph Server, by its own client: its threads, its runs, its items as a
+store, its rules about who may do what, and what it refuses as errors of ours."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 from langchain_core.messages import AIMessage
+from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result, SearchItem, SearchOp
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.schema import Command, StreamMode
 from typing_extensions import override
 
 from groundgraph.core import errors
-from groundgraph.core.errors import GroundGraphError, InputInvalid, ScopeMissing, StorageUnavailable
+from groundgraph.core.errors import GroundGraphError, InputInvalid, ScopeMissing, StorageUnavailable, ThreadBusy
 from groundgraph.serve.conversations import Event, NotFound, Thread, User
 from groundgraph.serve.kept_conversations import Heard, KeptConversations, Run
 from groundgraph.serve.kept_threads import KeptThreads
-from groundgraph.serve.server_errors import told_as_ours
-from groundgraph.serve.server_store import ServerStore
+
+_NO_THREAD = "There is no such conversation."
+_STATUS: Mapping[int, GroundGraphError] = {
+    401: ScopeMissing("The server does not know you any more. Sign in again."),
+    403: ScopeMissing("The server does not let you do this."),
+    404: NotFound(_NO_THREAD),
+    409: ThreadBusy("Another turn is under way in this conversation. Wait until it has ended."),
+}
+
+
+@contextmanager
+def told_as_ours() -> Iterator[None]:
+    """Within it, what the server refuses is an error of ours.
+
+    Raises:
+        GroundGraphError: it refuses.
+    """
+    try:
+        yield
+    except httpx.HTTPStatusError as error:
+        status = error.response.status_code
+        if status in _STATUS:
+            raise _STATUS[status] from error
+        raise InputInvalid(f"The server refuses this ({status}).") if status < 500 else _down(error) from error
+    except httpx.TransportError as error:
+        raise _down(error) from error
+
+
+def _down(error: Exception) -> StorageUnavailable:
+    return StorageUnavailable(f"The server does not answer ({type(error).__name__}). Ask again later.")
+
+
+class ServerStore(BaseStore):
+    """What stands below `prefix` in the store of a server, by its own client.
+
+    Args:
+        client: signed in as the user.
+        prefix: where the server lets the user write.
+    """
+
+    def __init__(self, client: LangGraphClient, prefix: tuple[str, ...]) -> None:
+        self._client = client
+        self._prefix = prefix
+
+    @override
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        return list(await asyncio.gather(*map(self._one, ops)))
+
+    @override
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        raise NotImplementedError("The server is asked asynchronously: use abatch.")
+
+    async def _one(self, op: Op) -> Result:
+        if isinstance(op, GetOp):
+            return await self._get(op)
+        if isinstance(op, SearchOp):
+            return await self._search(op)
+        if isinstance(op, PutOp):
+            await self._put(op)
+            return None
+        raise NotImplementedError(f"{type(op).__name__} is asked of no server here.")
+
+    async def _get(self, op: GetOp) -> Item | None:
+        try:
+            with told_as_ours():
+                found: Any = await self._client.store.get_item([*self._prefix, *op.namespace], op.key)
+        except NotFound:
+            return None
+        return Item(**self._kept(found)) if found else None
+
+    async def _search(self, op: SearchOp) -> list[SearchItem]:
+        space = [*self._prefix, *op.namespace_prefix]
+        with told_as_ours():
+            found = await self._client.store.search_items(space, filter=op.filter, limit=op.limit, offset=op.offset)
+        return [SearchItem(**self._kept(item)) for item in found["items"]]
+
+    async def _put(self, op: PutOp) -> None:
+        space = [*self._prefix, *op.namespace]
+        with told_as_ours():
+            if op.value is None:
+                await self._client.store.delete_item(space, op.key)
+            else:
+                await self._client.store.put_item(space, op.key, op.value, index=False)
+
+    def _kept(self, item: Any) -> dict[str, Any]:
+        times = {name: datetime.fromisoformat(str(item[name])) for name in ("created_at", "updated_at")}
+        space = tuple(item["namespace"])[len(self._prefix) :]
+        return {"value": item["value"], "key": item["key"], "namespace": space, **times}
+
 
 _GRAPH = "turn"
 _MODES: list[StreamMode] = ["custom", "messages-tuple", "values", "checkpoints"]

@@ -6,28 +6,66 @@ there, and what the page asks for it asks as its user: the server's rules about 
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from typing import Any
 
 import httpx
 from langgraph_api.asgi_transport import ASGITransport
 from langgraph_sdk.client import LangGraphClient
+from langgraph_sdk.schema import StreamMode, StreamPart
 from starlette.authentication import AuthenticationError
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import RedirectResponse
 from starlette.routing import Mount, Route
 
+from groundgraph.core.errors import ConfigurationError, InputInvalid
 from groundgraph.graph.server import settings
 from groundgraph.graph.server_app import app
 from groundgraph.serve.app import page_app
-from groundgraph.serve.conversations import User
+from groundgraph.serve.conversations import NotFound, User
 from groundgraph.serve.gate import Gate, Rate
 from groundgraph.serve.openai_api import openai_routes
 from groundgraph.serve.page_api import page_routes
-from groundgraph.serve.server_conversations import ServerConversations
-from groundgraph.serve.server_ingest import server_ingest
-from groundgraph.serve.uploads import Uploads
-from groundgraph.settings.settings_hash import settings_hash
+from groundgraph.serve.server_conversations import ServerConversations, run_failed, told_as_ours
+from groundgraph.serve.uploads import Ingest, Uploads
+from groundgraph.settings.settings import settings_hash
+
+_GRAPH = "ingest"
+_MODES: list[StreamMode] = ["custom", "values"]
+
+
+def server_ingest(connect: Callable[[User], LangGraphClient]) -> Ingest:
+    """See `Ingest`; `connect` gives the client of a user, signed in as they are."""
+
+    async def ingest(user: User, path: str) -> AsyncGenerator[tuple[str, Any]]:
+        async with aclosing(_parts(connect(user), path)) as parts:
+            async for part in parts:
+                if part.event == "error":
+                    raise run_failed(part.data)
+                if part.event in _MODES:
+                    yield part.event, part.data
+
+    return ingest
+
+
+async def _parts(client: LangGraphClient, path: str) -> AsyncGenerator[StreamPart]:
+    """
+    Raises:
+        ConfigurationError: the server has no graph that takes documents in.
+    """
+    given: Any = {"paths": [path]}
+    try:
+        with told_as_ours():
+            parts = client.runs.stream(None, _GRAPH, input=given, stream_mode=_MODES, on_disconnect="cancel")
+            async with aclosing(parts) as items:  # type: ignore[type-var]
+                async for item in items:
+                    yield item
+    except (NotFound, InputInvalid) as error:
+        told = f"The server has no graph '{_GRAPH}', so it takes no documents in: name it in langgraph.json."
+        raise ConfigurationError(told) from error
+
 
 PATH = "/page"
 # What belongs to one connection, or to the body of a request, and not to whoever sends it.

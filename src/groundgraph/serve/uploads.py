@@ -107,9 +107,7 @@ class Uploads:
         if report and report.failed:
             problem = report.failed[0]["reason"]
         if report is None or problem:
-            if dropped.new:
-                with suppress(OSError):
-                    await run_blocking(dropped.place.unlink)
+            await _removed(dropped)
             yield {"failed": problem or "It could not be taken in. The server's log says why."}
         else:
             yield {"taken": report.chunks, "warnings": [warning["reason"] for warning in report.warnings]}
@@ -162,3 +160,9 @@ def _is_new(part: Path, place: Path) -> bool:
     if place.is_file() and not place.is_symlink() and filecmp.cmp(part, place, shallow=False):
         return False
     raise InputInvalid("There is another document of this name. Give this one a name of its own.")
+
+
+async def _removed(dropped: Dropped) -> None:
+    if dropped.new:
+        with suppress(OSError):
+            await run_blocking(dropped.place.unlink)

@@ -9,6 +9,7 @@ from typing import Any
 
 from groundgraph.core.registry import nearest
 from groundgraph.core.secret_mask import is_secret_key
+from groundgraph.settings.answers import RerankerSettings
 from groundgraph.settings.knowledge_base import ChainChoice, ChainSettings
 from groundgraph.settings.search import MODEL_STAGES, Stage
 from groundgraph.settings.section import Location
@@ -123,14 +124,17 @@ def _cascade(name: str = "", value: Any = None) -> tuple[_On, str]:
 def _works_with_queries(settings: Settings, _: Passed) -> bool:
     """Whether the query model may be called at all. A topic index may be told to, by any intent."""
     intent = settings.intent
-    ranks = settings.reranker.enabled and any(
-        step.method not in ("cohere", "fastembed", "langchain", "identity") for step in settings.reranker.steps
-    )
     own = intent.mode == "extract" and intent.extraction_config is None
     asks = settings.synthesis.ask_back
     looks = settings.retrieval.second_look or bool(asks and asks.model is True)
     stages = bool(settings.stages & MODEL_STAGES) or settings.category_router.enabled or looks
-    return own or stages or ranks or _has_own_chains(settings.chains) or settings.topic_indices
+    return own or stages or _judges(settings.reranker) or _has_own_chains(settings.chains) or settings.topic_indices
+
+
+def _judges(reranker: RerankerSettings) -> bool:
+    return reranker.enabled and any(
+        step.method not in ("cohere", "fastembed", "langchain", "identity") for step in reranker.steps
+    )
 
 
 def _has_own_chains(chains: ChainSettings) -> bool:

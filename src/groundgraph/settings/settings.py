@@ -3,6 +3,7 @@
 Settings decide the topology; what may change from run to run is a `Context`. The sections stand in files of their own.
 """
 
+import hashlib
 from pathlib import Path
 from typing import Any, Self
 
@@ -226,3 +227,13 @@ class Settings(Shown):
         """The style for turns that ask for none: `style`, else the legacy `mode`, else conversational."""
         legacy = {"template": "structured", "llm": "conversational", None: "conversational"}
         return self.synthesis.style or legacy[self.synthesis.mode]
+
+
+# What says where things are kept and who sees what goes on, and nothing about an answer.
+_BESIDE = {"checkpointer", "store", "server", "tracing", "store_provenance"}
+
+
+def settings_hash(settings: Settings) -> str:
+    """Eight hexadecimal digits of everything that can change an answer; of a folder of prompts by its path alone."""
+    told = settings.model_dump_json(exclude=_BESIDE)
+    return hashlib.blake2b(told.encode(), digest_size=4).hexdigest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from groundgraph.core.errors import ConfigurationError, Problem
@@ -88,10 +88,7 @@ class InMemorySource(NamedSource):
         whole = question_weight(
             asked, {stem: len(self._postings[stem]) for stem in asked if stem in self._postings}, len(self._stems)
         )
-        scores: dict[int, float] = {}
-        for stem in asked:
-            for number, part in self._postings.get(stem, ()):
-                scores[number] = scores.get(number, 0.0) + part
+        scores = self._scores(asked)
         near: list[Passage] = []
         kept = 0
         for number in sorted(scores, key=scores.__getitem__, reverse=True):
@@ -108,6 +105,14 @@ class InMemorySource(NamedSource):
             changed(self._results[one.key], relevance=one.relevance, score=one.score, scores=one.scores)
             for one in found
         ]
+
+    def _scores(self, asked: Collection[str]) -> dict[int, float]:
+        """By record, what the stems that are `asked` give it."""
+        scores: dict[int, float] = {}
+        for stem in asked:
+            for number, part in self._postings.get(stem, ()):
+                scores[number] = scores.get(number, 0.0) + part
+        return scores
 
     def _to_result(self, number: int, record: Any) -> SourceResult:
         if isinstance(record, SourceResult):

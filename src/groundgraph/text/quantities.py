@@ -226,10 +226,15 @@ def _date(found: re.Match[str]) -> Date | None:
     return (month and Date(text, int(year) if year else None, month, int(day) if day else None)) or None
 
 
+def _full_year(digits: str | None) -> int | None:
+    if not digits:
+        return None
+    year = int(digits)
+    return year if year >= 100 else year + (2000 if year < _CENTURY else 1900)
+
+
 def _slashed(found: re.Match[str]) -> Date | None:
-    a, b, year = int(found["a"]), int(found["b"]), int(found["y"]) if found.groupdict().get("y") else None
-    if year is not None and year < 100:
-        year += 2000 if year < _CENTURY else 1900
+    a, b, year = int(found["a"]), int(found["b"]), _full_year(found.groupdict().get("y"))
     text = found.group()
     ways = [Date(text, year, month, day) for day, month in ((a, b), (b, a)) if 1 <= month <= 12 and 1 <= day <= 31]
     if not ways:

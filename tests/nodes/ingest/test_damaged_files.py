@@ -11,6 +11,8 @@ from groundgraph.core.errors import IngestError
 from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.ingest.load_document import load_document
 
+pytestmark = pytest.mark.covers("fault 52")
+
 TEXT = "The coolant pump is serviced every ninety days."
 ROWS = [["name", "days"], *([f"part {number}", number] for number in range(30))]
 
@@ -60,13 +62,11 @@ def outcomes(tmp_path, seed: int, rounds: int = 100) -> set[str]:
     return seen
 
 
-@pytest.mark.covers("fault 52")
 def test_damage_gives_the_text_or_an_ingest_error(tmp_path):
     seen = outcomes(tmp_path, seed=1)
     assert {".pdf read", ".pdf refused", ".docx refused", ".xlsx refused", ".csv read", ".jsonl read"} <= seen
 
 
-@pytest.mark.covers("fault 52")
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 3])
 def test_long_damage_gives_the_text_or_an_ingest_error(tmp_path, seed):

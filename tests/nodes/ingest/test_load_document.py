@@ -186,7 +186,7 @@ def test_a_few_bytes_that_are_not_utf8_are_western_letters_and_no_others(tmp_pat
     assert loaded(tmp_path, text.encode(encoding)).text == text.replace("\r\n", "\n")
 
 
-@pytest.mark.covers("K2", "B12", "K14")
+@pytest.mark.covers("B12", "K14")
 @pytest.mark.parametrize(("name", "text"), [("a.txt", "Хранить в сухом месте"), ("b.csv", "деталь,цена\nнасос,7\n")])
 def test_a_text_is_read_in_the_encoding_that_is_told_however_short_it_is(tmp_path, name, text):
     path = tmp_path / name

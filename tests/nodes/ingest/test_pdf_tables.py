@@ -17,6 +17,8 @@ from groundgraph.ingest.load_document import load_document, read_document
 from groundgraph.ingest.pdf_tables import pdf_tables, with_tables
 from groundgraph.nodes.ingest import load_documents
 
+pytestmark = pytest.mark.covers("A13")
+
 PARTS = [["part", "stock", "shelf"], *([f"seal S{number}", str(number), "A"] for number in range(60))]
 
 
@@ -37,7 +39,7 @@ def _metadata(found: Document | None) -> list[dict]:
     return [part.metadata for part in found.parts] if found else []
 
 
-@pytest.mark.covers("A13", "B12", "K14")
+@pytest.mark.covers("B12", "K14")
 @pytest.mark.parametrize("repeat", [0, 1])
 def test_a_table_that_goes_on_over_the_page_keeps_its_fields_and_counts_rows_by_page(tmp_path, repeat):
     rows = _rows(_file(tmp_path / "a.pdf", PARTS, repeat=repeat))
@@ -47,7 +49,6 @@ def test_a_table_that_goes_on_over_the_page_keeps_its_fields_and_counts_rows_by_
     assert on_second == list(range(1 + repeat, len(on_second) + 1 + repeat))
 
 
-@pytest.mark.covers("A13")
 @pytest.mark.parametrize(
     ("table", "style"),
     [
@@ -64,7 +65,6 @@ def test_what_may_have_been_read_wrongly_is_no_record(tmp_path, table, style):
     assert _rows(_file(tmp_path / "a.pdf", table, style=style)) == []
 
 
-@pytest.mark.covers("A13")
 @pytest.mark.slow
 def test_the_tables_of_the_data_are_rows_or_nothing(data):
     folder = data / "documents/pdf"
@@ -95,7 +95,7 @@ async def _answer(folder: Path, question: str) -> dict:
         await graph.resources.close()
 
 
-@pytest.mark.covers("A13", "A16")
+@pytest.mark.covers("A16")
 async def test_a_row_is_cited_by_page_and_row_without_offsets(tmp_path):
     _file(tmp_path / "stock.pdf", PARTS)
     output = await _answer(tmp_path, "What is the stock of seal S57?")
@@ -105,7 +105,7 @@ async def test_a_row_is_cited_by_page_and_row_without_offsets(tmp_path):
     assert (row["start"], row["end"]) == (None, None)
 
 
-@pytest.mark.covers("A13", "F1")
+@pytest.mark.covers("F1")
 async def test_a_pdf_whose_tables_cannot_be_read_is_taken_in_without_them(tmp_path, monkeypatch):
     _file(tmp_path / "stock.pdf", PARTS)
     monkeypatch.setattr(load_documents, "pdf_tables", os.abort)
@@ -114,7 +114,7 @@ async def test_a_pdf_whose_tables_cannot_be_read_is_taken_in_without_them(tmp_pa
     assert "its tables were not taken in" in output["report"].warnings[0]["reason"]
 
 
-@pytest.mark.covers("A13", "K2")
+@pytest.mark.covers("K2")
 async def test_only_a_pdf_with_ruled_pages_is_looked_through_for_tables(tmp_path, monkeypatch):
     _file(tmp_path / "plain.pdf")
     assert not read_document(tmp_path / "plain.pdf", "plain.pdf")[1]

@@ -12,6 +12,8 @@ from groundgraph.ingest.chunkers import HeadingChunker, WholeTextChunker
 from groundgraph.ingest.find_files import find_files
 from groundgraph.ingest.load_document import load_document
 
+pytestmark = pytest.mark.covers("K5")
+
 
 @cache
 def documents(folder: Path) -> tuple[Document, ...]:
@@ -19,7 +21,6 @@ def documents(folder: Path) -> tuple[Document, ...]:
     return tuple(load_document(file.path, file.name) for file in found.files if not file.name.startswith("errors/"))
 
 
-@pytest.mark.covers("K5")
 def test_every_chunk_of_every_good_document_is_a_slice_of_its_text(data):
     loaded = documents(data / "documents")
     there = [path for path in (data / "documents").rglob("*.*") if path.is_file()]
@@ -33,7 +34,6 @@ def test_every_chunk_of_every_good_document_is_a_slice_of_its_text(data):
             assert "".join("".join(chunk.text.split()) for chunk in chunks) == visible, document.name
 
 
-@pytest.mark.covers("K5")
 def test_chunks_of_records_carry_the_values_of_their_record(data):
     for document in documents(data / "documents"):
         if document.media_type == RECORDS:

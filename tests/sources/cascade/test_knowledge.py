@@ -15,6 +15,8 @@ from groundgraph.sources.cascade import knowledge as knowledge_module
 from groundgraph.sources.cascade.knowledge import KnowledgeFiles
 from groundgraph.sources.cascade.read_file import read_file
 
+pytestmark = pytest.mark.covers("C1")
+
 
 @pytest.fixture
 def reads(monkeypatch) -> list[str]:
@@ -40,7 +42,6 @@ def touch_later(path: Path, text: str) -> None:
     os.utime(path, ns=(before + 1_000_000_000, before + 1_000_000_000))
 
 
-@pytest.mark.covers("C1")
 def test_the_files_of_a_folder_and_of_those_below_it_are_read(shop):
     (shop / "more").mkdir()
     (shop / "more" / "regions.yml").write_text("sections: {north: {facts: x}}")
@@ -52,13 +53,11 @@ def test_the_files_of_a_folder_and_of_those_below_it_are_read(shop):
     assert found.categories["faq"].sections == 4
 
 
-@pytest.mark.covers("C1")
 def test_any_number_of_categories(write):
     folder = write(**{f"category{number}": f"sections: {{a: {{facts: fact {number}}}}}" for number in range(60)})
     assert len(KnowledgeFiles([folder]).current().categories) == 60
 
 
-@pytest.mark.covers("C1")
 def test_one_category_may_have_several_files_and_each_key_once(write):
     folder = write(
         en="category: faq\nsections: {trial_en: {facts: Two weeks}}",
@@ -74,20 +73,17 @@ def test_one_category_may_have_several_files_and_each_key_once(write):
     assert f"{folder / 'en.yaml'}:2" in problem.message
 
 
-@pytest.mark.covers("C1")
 def test_the_name_of_a_category_is_written_in_one_way(write):
     folder = write(a="category: FAQ\nsections: {x: {facts: y}}", b="category: faq\nsections: {z: {facts: y}}")
     with pytest.raises(KnowledgeFileInvalid, match="writes the category 'faq' as 'FAQ'; use one spelling"):
         KnowledgeFiles([folder]).current()
 
 
-@pytest.mark.covers("C1")
 def test_a_path_may_be_a_file_or_several(shop):
     assert ids(KnowledgeFiles([shop / "pricing.yaml"])) == ["pricing/monthly_rate"]
     assert len(ids(KnowledgeFiles([shop / "pricing.yaml", shop / "faq.yaml"]))) == 5
 
 
-@pytest.mark.covers("C1")
 def test_nothing_is_read_again_while_no_file_changes(shop, reads):
     files = KnowledgeFiles([shop])
     first = files.current()
@@ -96,7 +92,6 @@ def test_nothing_is_read_again_while_no_file_changes(shop, reads):
     assert reads == ["faq.yaml", "pricing.yaml"]
 
 
-@pytest.mark.covers("C1")
 def test_only_a_changed_file_is_read_again(shop, reads):
     files = KnowledgeFiles([shop])
     files.current()
@@ -106,7 +101,6 @@ def test_only_a_changed_file_is_read_again(shop, reads):
     assert reads == ["faq.yaml"]
 
 
-@pytest.mark.covers("C1")
 def test_new_and_removed_files_are_noticed(shop):
     files = KnowledgeFiles([shop])
     files.current()
@@ -116,7 +110,6 @@ def test_new_and_removed_files_are_noticed(shop):
     assert ids(files) == ["pricing/monthly_rate", "regions/north"]
 
 
-@pytest.mark.covers("C1")
 def test_a_section_that_becomes_sensitive_is_gone_with_the_next_question(shop):
     files = KnowledgeFiles([shop / "faq.yaml"])
     assert "faq/trial" in ids(files)
@@ -125,7 +118,6 @@ def test_a_section_that_becomes_sensitive_is_gone_with_the_next_question(shop):
     assert "faq/trial" not in ids(files)
 
 
-@pytest.mark.covers("C1")
 def test_a_file_that_an_edit_broke_leaves_the_last_good_state_and_says_so(shop, caplog):
     files = KnowledgeFiles([shop])
     before = ids(files)
@@ -140,7 +132,6 @@ def test_a_file_that_an_edit_broke_leaves_the_last_good_state_and_says_so(shop, 
     assert files.current().stale == ""
 
 
-@pytest.mark.covers("C1")
 def test_a_section_that_becomes_sensitive_is_gone_although_another_file_is_broken(shop):
     files = KnowledgeFiles([shop])
     before = files.current().categories["faq"].sections
@@ -154,7 +145,6 @@ def test_a_section_that_becomes_sensitive_is_gone_although_another_file_is_broke
     assert "faq/trial" not in ids(files)
 
 
-@pytest.mark.covers("C1")
 def test_a_category_of_which_all_is_hidden_is_not_listed_although_another_file_is_broken(write):
     folder = write(a="sections: {x: {facts: y}}", b="sections: {x: {facts: y}}")
     files = KnowledgeFiles([folder])
@@ -164,7 +154,6 @@ def test_a_category_of_which_all_is_hidden_is_not_listed_although_another_file_i
     assert list(files.current().categories) == ["b"]
 
 
-@pytest.mark.covers("C1")
 def test_what_is_wrong_with_a_sensitive_section_is_not_told_to_readers(shop):
     files = KnowledgeFiles([shop])
     files.current()
@@ -173,21 +162,18 @@ def test_what_is_wrong_with_a_sensitive_section_is_not_told_to_readers(shop):
     assert files.current().stale == "faq.yaml, line 2, is wrong"
 
 
-@pytest.mark.covers("C1")
 def test_two_sections_never_have_one_id(write):
     folder = write(a="category: a/b\nsections: {c: {facts: x}}", b="category: a\nsections: {b/c: {facts: x}}")
     with pytest.raises(KnowledgeFileInvalid, match="has a section of this key already"):
         KnowledgeFiles([folder]).current()
 
 
-@pytest.mark.covers("C1")
 def test_the_name_of_a_file_makes_a_category_that_can_be_asked_for(tmp_path):
     (tmp_path / f"{unicodedata.normalize('NFD', 'акций')}.yaml").write_text("sections: {x: {facts: y}}")
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.yaml")).write_text("sections: {x: {facts: y}}")
     assert set(KnowledgeFiles([tmp_path]).current().categories) == {"акций", "\ufffd"}
 
 
-@pytest.mark.covers("C1")
 def test_what_is_no_file_is_told_and_never_waited_for(shop):
     os.mkfifo(shop / "pipe.yaml")
     (shop / "endless.yaml").symlink_to("/dev/zero")
@@ -264,7 +250,6 @@ def test_the_given_folder_may_be_the_one_that_cannot_be_read(shop, unreadable, t
             KnowledgeFiles([path]).current()
 
 
-@pytest.mark.covers("C1")
 def test_a_file_that_was_never_right_is_an_error_with_every_problem(write):
     files = KnowledgeFiles([write(a="sections: {x: {facts: []}}", b="sections: 3")])
     for _ in range(2):

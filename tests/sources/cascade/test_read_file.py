@@ -13,6 +13,8 @@ from groundgraph.sources.cascade import read_file as yaml_nodes
 from groundgraph.sources.cascade.read_file import KnowledgeFile, read_file
 from groundgraph.sources.cascade.section import Link
 
+pytestmark = pytest.mark.covers("C1")
+
 
 def read(folder: Path, text: str | bytes, name: str = "pricing.yaml") -> tuple[KnowledgeFile | None, list[Problem]]:
     path = folder / name
@@ -34,7 +36,6 @@ def wrong(folder: Path, text: str | bytes) -> list[tuple[str, int, int, str]]:
     return [(problem.key, problem.line, problem.column, problem.message) for problem in problems]
 
 
-@pytest.mark.covers("C1")
 def test_a_file_is_a_category_with_its_sections(tmp_path, shop):
     file, problems = read_file(shop / "pricing.yaml")
     assert problems == []
@@ -52,7 +53,6 @@ def test_a_file_is_a_category_with_its_sections(tmp_path, shop):
     assert section.line == 4
 
 
-@pytest.mark.covers("C1")
 def test_a_sensitive_section_is_checked_and_then_left_out_but_its_key_is_taken(tmp_path, shop):
     file, _ = read_file(shop / "pricing.yaml")
     assert file is not None
@@ -62,7 +62,6 @@ def test_a_sensitive_section_is_checked_and_then_left_out_but_its_key_is_taken(t
     assert (key, line) == ("sections.a.facts", 2)
 
 
-@pytest.mark.covers("C1")
 def test_what_may_be_left_out_has_its_default(tmp_path):
     file = right(tmp_path, "sections: {a: {facts: one}}")
     assert (file.category, file.title, file.description) == ("pricing", "pricing", "")
@@ -70,7 +69,6 @@ def test_what_may_be_left_out_has_its_default(tmp_path):
     assert (section.title, section.keywords, section.priority, section.facts, section.urls) == ("", (), 0, ("one",), ())
 
 
-@pytest.mark.covers("C1")
 def test_texts_are_taken_as_they_are_written(tmp_path):
     [section] = right(tmp_path, "sections: {2024: {keywords: [no, 1.10, 2024-01-01, да], facts: [yes, 1_0]}}").sections
     assert section.key == "2024"
@@ -78,14 +76,12 @@ def test_texts_are_taken_as_they_are_written(tmp_path):
     assert section.facts == ("yes", "1_0")
 
 
-@pytest.mark.covers("C1")
 @pytest.mark.parametrize(("written", "read_as"), [("true", True), ("yes", True), ("false", False), ("no", False)])
 def test_sensitive_is_a_yes_or_a_no(tmp_path, written, read_as):
     file = right(tmp_path, f"sections: {{a: {{facts: x, sensitive: {written}}}}}")
     assert (file.sections == ()) is read_as
 
 
-@pytest.mark.covers("C1")
 @pytest.mark.parametrize("written", ["maybe", "1", "'true'", "null", "[true]", "!!bool maybe"])
 def test_a_doubtful_sensitive_is_a_mistake_and_never_a_no(tmp_path, written):
     [(key, line, _, message)] = wrong(tmp_path, f"sections:\n  a:\n    facts: x\n    sensitive: {written}\n")
@@ -134,21 +130,18 @@ def test_aliases_that_make_much_of_little_are_a_mistake(tmp_path):
     assert "repeats so much by its aliases" in wrong(tmp_path, many)[0][3]
 
 
-@pytest.mark.covers("C1")
 def test_an_alias_may_stand_for_what_is_written_elsewhere(tmp_path):
     text = "sections: {a: {facts: x, urls: &u ['https://a']}, b: {facts: y, urls: *u}}"
     first, second = right(tmp_path, text).sections
     assert first.urls == second.urls != ()
 
 
-@pytest.mark.covers("C1")
 def test_a_large_file_without_aliases_is_not_taken_for_one_with_them(tmp_path, monkeypatch):
     monkeypatch.setattr(yaml_nodes, "ALIASED", 0)
     text = "sections: {" + ",".join(f"{n}: {{facts: [{'x,' * 50}y], sensitive: no}}" for n in range(200)) + "}"
     assert len(right(tmp_path, text).sections) == 200
 
 
-@pytest.mark.covers("C1")
 def test_everything_that_is_wrong_is_told_at_once(tmp_path):
     text = "x: 1\nsections:\n  a:\n    priority: b\n    sensitve: true\n    facts: [c]\n"
     assert [(key, line) for key, line, _, _ in wrong(tmp_path, text)] == [
@@ -187,7 +180,6 @@ def test_aliases_cannot_make_a_file_grow(tmp_path):
     assert any(key == "sections.a.facts[0]" for key, _, _, _ in found)
 
 
-@pytest.mark.covers("C1")
 def test_a_file_that_is_no_text_is_a_mistake(tmp_path):
     assert "no UTF-8 text" in wrong(tmp_path, b"sections: \xff")[0][3]
     file, problems = read_file(tmp_path / "missing.yaml")
@@ -195,7 +187,6 @@ def test_a_file_that_is_no_text_is_a_mistake(tmp_path):
     assert "cannot be read" in problems[0].message
 
 
-@pytest.mark.covers("C1")
 @given(text=st.text(max_size=200) | st.text("ab:-[]{}&*!#|>'\"\n sectionfw", max_size=200))
 def test_any_text_is_read_or_refused(tmp_path_factory, text):
     path = tmp_path_factory.getbasetemp() / "any.yaml"

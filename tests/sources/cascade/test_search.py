@@ -19,6 +19,8 @@ from groundgraph.sources.cascade.order import by_priority
 from groundgraph.testing import NgramEmbeddings
 from groundgraph.text.lemmatizer import DictionaryLemmatizer, Lemmatizer, SnowballLemmatizer
 
+pytestmark = pytest.mark.covers("C1")
+
 LEMMATIZERS = [SnowballLemmatizer(), DictionaryLemmatizer()]
 
 
@@ -41,7 +43,6 @@ def keys(results: list[SearchResult]) -> list[str]:
     return [result.key for result in results]
 
 
-@pytest.mark.covers("C1")
 @pytest.mark.parametrize("lemmatizer", LEMMATIZERS, ids=["snowball", "dictionary"])
 @pytest.mark.parametrize(
     ("question", "key"),
@@ -73,7 +74,6 @@ async def test_a_word_is_found_in_every_form_and_spelling(shop, lemmatizer, ques
     assert keys(results)[0] == key
 
 
-@pytest.mark.covers("C1")
 async def test_what_is_written_oddly_in_a_file_is_found_by_a_plain_word(write):
     # Cyrillic о in "office", Latin c in "ставка", a code with a Cyrillic letter.
     text = "sections: {a: {facts: 'The оffice opens'}, b: {facts: Наша cтавка}, c: {facts: 'Работает с 1\u0421'}}"
@@ -81,7 +81,6 @@ async def test_what_is_written_oddly_in_a_file_is_found_by_a_plain_word(write):
     assert [keys(await found(folder, question)) for question in ("office", "ставка", "1C")] == [["a"], ["b"], ["c"]]
 
 
-@pytest.mark.covers("C1")
 async def test_each_result_tells_stage_raw_score_relevance_and_rank(shop):
     results = await found(shop, "How much is the monthly rate per cash desk?")
     assert [result.rank for result in results] == list(range(1, len(results) + 1))
@@ -91,7 +90,6 @@ async def test_each_result_tells_stage_raw_score_relevance_and_rank(shop):
     assert first.relevance == pytest.approx(1.0)
 
 
-@pytest.mark.covers("C1")
 async def test_the_exact_stage_takes_keywords_word_for_word_and_in_order(write):
     folder = write(a="sections: {a: {facts: x, keywords: [cash desk, rate]}}")
     for question, score in {"A Cash-Desk, at what rate": 2, "my cash desk": 1, "desk cash": 0, "cash desks": 0}.items():
@@ -99,20 +97,17 @@ async def test_the_exact_stage_takes_keywords_word_for_word_and_in_order(write):
         assert [result.score for result in results] == [score] * (score > 0), question
 
 
-@pytest.mark.covers("C1")
 async def test_a_title_counts_as_a_keyword(shop):
     [result] = await found(shop, "monthly rates", stages=["exact"])
     assert (result.key, result.score) == ("monthly_rate", 1.0)
 
 
-@pytest.mark.covers("C1")
 async def test_the_threshold_of_the_exact_stage_is_a_number_of_keywords(shop):
     question = "how much is the rate"
     assert keys(await found(shop, question, stages=["exact"], thresholds={"exact": 2})) == ["monthly_rate"]
     assert keys(await found(shop, question, stages=["exact"], thresholds={"exact": 2.5})) == []
 
 
-@pytest.mark.covers("C1")
 async def test_the_threshold_of_the_lemma_stage_counts_at_its_boundary(write):
     # Four words that no section holds alike often: each weighs a quarter of the question.
     folder = write(a="sections: {a: {facts: alpha}, b: {facts: beta}, c: {facts: gamma}, d: {facts: delta}}")
@@ -125,14 +120,12 @@ async def test_the_threshold_of_the_lemma_stage_counts_at_its_boundary(write):
     assert await found(folder, question, **above) == []
 
 
-@pytest.mark.covers("C1")
 async def test_one_word_in_five_reaches_a_threshold_of_a_fifth(write):
     folder = write(a="sections: {a: {facts: alpha}}")
     [result] = await found(folder, "alpha beta gamma delta omega", thresholds={"lemma": 0.2})
     assert (result.score, result.relevance) == (0.2, 0.2)
 
 
-@pytest.mark.covers("C1")
 @pytest.mark.parametrize(
     ("question", "relevance"),
     [
@@ -152,7 +145,6 @@ async def test_a_keyword_is_relevant_by_what_it_covers_of_the_words_that_the_kno
     assert result.relevance == pytest.approx(relevance)
 
 
-@pytest.mark.covers("C1")
 @pytest.mark.parametrize("others", [63, 64, 65, 500])
 async def test_a_stray_keyword_in_a_page_about_something_else_is_hardly_relevant(write, others):
     folder = write(a="sections: {a: {facts: x, keywords: [tariff]}}")
@@ -175,7 +167,6 @@ async def test_many_keywords_that_begin_alike_cost_a_long_question_nothing(write
     assert time.process_time() - started < 10
 
 
-@pytest.mark.covers("C1")
 async def test_the_threshold_of_the_semantic_stage_counts_at_its_boundary(shop):
     options: dict[str, Any] = {"embed": True, "stages": ["semantic"]}
     [result, *_] = await found(shop, "support answers", **options, thresholds={"semantic": -1})
@@ -185,7 +176,6 @@ async def test_the_threshold_of_the_semantic_stage_counts_at_its_boundary(shop):
     assert not await found(shop, "support answers", **options, thresholds={"semantic": min(1, result.score + 1e-6)})
 
 
-@pytest.mark.covers("C1")
 def test_the_thresholds_of_the_document_are_the_defaults():
     assert RetrieverSettings().thresholds.model_dump() == {"exact": 1.0, "lemma": 0.15, "semantic": 0.5}
     assert RetrieverSettings().stages == ["exact", "lemma", "semantic"]
@@ -200,7 +190,6 @@ sections:
 """
 
 
-@pytest.mark.covers("C1")
 @pytest.mark.parametrize(
     ("question", "key"),
     [("hi, when is the refund paid", "refund"), ("Да, сколько занимает возврат денег?", "refund_ru")],
@@ -214,7 +203,6 @@ async def test_a_stray_short_keyword_neither_silences_nor_beats_the_later_stages
     assert results[0].relevance > results[-1].relevance
 
 
-@pytest.mark.covers("C1")
 async def test_the_first_stage_with_a_hit_ends_the_search_when_that_is_asked_for(write):
     folder = write(faq=STRAY)
     results, report = await source(folder, stop_at_first_hit=True).run("hi, when is the refund paid")
@@ -226,7 +214,6 @@ async def test_the_first_stage_with_a_hit_ends_the_search_when_that_is_asked_for
     assert [stage.ran for stage in report.stages] == [True, True, False]
 
 
-@pytest.mark.covers("C1")
 async def test_ordered_by_stage_every_hit_of_a_stage_stands_before_those_of_the_next(write):
     folder = write(faq=STRAY)
     question = "hi, when is the refund paid"
@@ -235,13 +222,11 @@ async def test_ordered_by_stage_every_hit_of_a_stage_stands_before_those_of_the_
     assert [(one.key, one.stage) for one in reverse] == [("refund", "lemma"), ("greeting", "lemma")]
 
 
-@pytest.mark.covers("C1")
 async def test_a_dictionary_knows_irregular_forms(shop):
     for question, key in {"ставок": "ставка", "the rate that was paid": "monthly_rate"}.items():
         assert keys(await found(shop, question, lemmatizer=DictionaryLemmatizer()))[0] == key
 
 
-@pytest.mark.covers("C1")
 async def test_categories_limit_every_stage_and_what_the_report_counts(shop):
     everywhere, all_of_it = await source(shop, embed=True, thresholds={"semantic": -1}).run("rate")
     results, report = await source(shop, embed=True, thresholds={"semantic": -1}).run("rate", ["FAQ"])
@@ -254,12 +239,10 @@ async def test_categories_limit_every_stage_and_what_the_report_counts(shop):
     assert [stage.hits for stage in report.stages] == [0, 0, 4]
 
 
-@pytest.mark.covers("C1")
 async def test_one_category_may_be_named_without_a_list(shop):
     assert {result.category for result in await found(shop, "the rate, and how support answers", "faq")} == {"faq"}
 
 
-@pytest.mark.covers("C1")
 async def test_the_relevance_of_a_section_does_not_depend_on_what_is_searched_beside_it(write):
     common = "sections: {" + ", ".join(f"s{n}: {{facts: plan number {n}}}" for n in range(40)) + "}"
     folder = write(a=common, b="sections: {x: {facts: plan zebra}, y: {facts: other}, z: {facts: third}}")
@@ -269,7 +252,6 @@ async def test_the_relevance_of_a_section_does_not_depend_on_what_is_searched_be
     assert in_b.relevance == in_all.relevance
 
 
-@pytest.mark.covers("C1")
 async def test_of_sections_that_fit_equally_well_the_higher_priority_comes_first(write):
     facts = "facts: The office is open on weekdays"
     folder = write(
@@ -278,7 +260,6 @@ async def test_of_sections_that_fit_equally_well_the_higher_priority_comes_first
     assert keys(await found(folder, "When is the office open?")) == ["high", "middle", "low"]
 
 
-@pytest.mark.covers("C1")
 async def test_the_number_by_which_results_are_ordered_never_grows(write):
     # The longer section scores a little less, and its priority puts it first.
     words = " ".join(f"word{number}" for number in range(200))
@@ -288,13 +269,11 @@ async def test_the_number_by_which_results_are_ordered_never_grows(write):
     assert results[0].order >= results[1].order > 0.9
 
 
-@pytest.mark.covers("C1")
 async def test_a_priority_does_not_lift_what_fits_worse(write):
     text = "sections: {worse: {facts: The office is painted green, priority: 99}, better: {facts: The office is open}}"
     assert keys(await found(write(a=text), "When is the office open?"))[0] == "better"
 
 
-@pytest.mark.covers("C1")
 @given(
     scores=st.dictionaries(st.integers(0, 50), st.floats(0, 2), max_size=30),
     priorities=st.lists(st.integers(-3, 3), min_size=51, max_size=51),
@@ -306,7 +285,6 @@ def test_priorities_change_places_only_among_scores_that_are_nearly_equal(scores
         assert scores[after] - scores[before] < 0.02
 
 
-@pytest.mark.covers("C1")
 async def test_sensitive_sections_show_in_no_path(shop):
     asked = source(shop, embed=True, thresholds={"exact": 0, "lemma": 0, "semantic": -1})
     for question in ("margin", "our margin on a cash desk is 60 percent"):
@@ -318,7 +296,6 @@ async def test_sensitive_sections_show_in_no_path(shop):
     assert b"60 percent" not in (shop / "vectors.sqlite").read_bytes()
 
 
-@pytest.mark.covers("C1")
 @pytest.mark.parametrize("question", ["", "   ", "?!", "\u200d", "x" * 5000, "rate " * 3000, "'; DROP TABLE x; --"])
 async def test_any_question_is_answered(shop, question):
     results, report = await source(shop, embed=True).run(question)
@@ -338,7 +315,6 @@ SECTIONS = st.lists(
 )
 
 
-@pytest.mark.covers("C1")
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
 @given(
     sections=SECTIONS,

@@ -21,6 +21,8 @@ from groundgraph.sources.cascade.knowledge import KnowledgeFiles
 from groundgraph.sources.cascade.section_vectors import SectionVectors, VectorCache, text_hash
 from groundgraph.testing import NgramEmbeddings
 
+pytestmark = pytest.mark.covers("C1")
+
 
 class Counting(Embeddings):
     """The n-gram model, which remembers what it was asked to embed and can be down."""
@@ -55,7 +57,6 @@ def source(folder: Path, model: Embeddings, languages: frozenset[str] = frozense
     return CascadeSource(folder, embedder=Embedder(model, "ngrams", languages), vectors=folder / "vectors.sqlite")
 
 
-@pytest.mark.covers("C1")
 async def test_sections_are_embedded_once_and_a_question_for_itself(shop, model):
     asked = source(shop, model)
     for question in ("rates", "support", "rates"):
@@ -68,7 +69,6 @@ async def test_sections_are_embedded_once_and_a_question_for_itself(shop, model)
     )
 
 
-@pytest.mark.covers("C1")
 async def test_vectors_outlive_the_process(shop, model):
     await source(shop, model).run("rates")
     again = Counting()
@@ -77,7 +77,6 @@ async def test_vectors_outlive_the_process(shop, model):
     assert "semantic" in results[0].scores
 
 
-@pytest.mark.covers("C1")
 async def test_only_changed_sections_are_embedded_again(shop, model):
     asked = source(shop, model)
     await asked.run("rates")
@@ -89,7 +88,6 @@ async def test_only_changed_sections_are_embedded_again(shop, model):
     assert model.texts == ["The trial lasts a month and asks for no card."]
 
 
-@pytest.mark.covers("C1")
 async def test_another_model_has_vectors_of_its_own(shop, model):
     await source(shop, model).run("rates")
     other = Counting()
@@ -120,7 +118,6 @@ async def test_a_model_of_two_sizes_is_told_with_both(shop):
     assert "64 numbers for a section and 32 for a question" in told[0]["reason"]
 
 
-@pytest.mark.covers("C1")
 async def test_an_outage_of_the_model_leaves_the_words_and_is_told(shop, model):
     model.down = True
     with collect_degradations() as told:
@@ -134,7 +131,6 @@ async def test_an_outage_of_the_model_leaves_the_words_and_is_told(shop, model):
     assert told == []
 
 
-@pytest.mark.covers("C1")
 async def test_an_outage_while_sections_are_embedded_keeps_what_was_made(shop):
     class Failing(Counting):
         def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
@@ -155,7 +151,6 @@ async def test_an_outage_while_sections_are_embedded_keeps_what_was_made(shop):
     assert len(again.texts) == 3
 
 
-@pytest.mark.covers("C1")
 async def test_a_question_waits_for_new_vectors_for_a_while_only(shop, model, monkeypatch):
     vectors = SectionVectors(Embedder(model, "ngrams", batch_size=1), shop / "vectors.sqlite")
     knowledge = KnowledgeFiles([shop]).current()
@@ -167,14 +162,12 @@ async def test_a_question_waits_for_new_vectors_for_a_while_only(shop, model, mo
     assert rows.shape == (5, 64)
 
 
-@pytest.mark.covers("C1")
 async def test_questions_at_once_embed_the_sections_once(shop, model):
     asked = source(shop, model)
     await asyncio.gather(*(asked.run(f"rates {number}") for number in range(8)))
     assert len(model.texts) == 5
 
 
-@pytest.mark.covers("C1")
 async def test_two_loops_at_two_states_of_the_files_each_get_their_own_vectors(shop, model):
     files = KnowledgeFiles([shop])
     before = files.current()
@@ -200,7 +193,6 @@ async def test_two_loops_at_two_states_of_the_files_each_get_their_own_vectors(s
     assert (await vectors.rows(before, 64)).shape == rows.shape
 
 
-@pytest.mark.covers("C1")
 async def test_a_model_is_not_asked_in_a_language_that_it_does_not_know(shop, model):
     with collect_degradations() as told:
         _, report = await source(shop, model, frozenset({"en"})).run("какие ставки")
@@ -211,7 +203,6 @@ async def test_a_model_is_not_asked_in_a_language_that_it_does_not_know(shop, mo
     assert report.stages[2].ran
 
 
-@pytest.mark.covers("C1")
 async def test_a_place_where_nothing_can_be_written_costs_the_cache_and_nothing_else(shop, model, caplog):
     blocked = shop / "faq.yaml" / "vectors.sqlite"
     asked = CascadeSource(shop, embedder=Embedder(model, "ngrams"), vectors=blocked)
@@ -222,7 +213,6 @@ async def test_a_place_where_nothing_can_be_written_costs_the_cache_and_nothing_
     assert "will be computed again" in caplog.text
 
 
-@pytest.mark.covers("C1")
 async def test_a_damaged_file_of_vectors_is_done_without(shop, model, caplog):
     (shop / "vectors.sqlite").write_bytes(b"no database" * 100)
     _, report = await source(shop, model).run("rates")
@@ -230,7 +220,6 @@ async def test_a_damaged_file_of_vectors_is_done_without(shop, model, caplog):
     assert "will be computed again" in caplog.text
 
 
-@pytest.mark.covers("C1")
 async def test_sections_near_in_meaning_are_found_without_a_common_word(shop):
     class Meanings(Embeddings):
         """Knows that money and roubles have to do with each other."""
@@ -248,7 +237,6 @@ async def test_sections_near_in_meaning_are_found_without_a_common_word(shop):
     assert shown.relevance == 1.0
 
 
-@pytest.mark.covers("C1")
 def test_the_cache_gives_back_what_it_was_given(tmp_path):
     import numpy as np
 

@@ -11,6 +11,8 @@ from filled_base import fill
 from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, Chunk, Document, Part
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 
+pytestmark = pytest.mark.covers("R9")
+
 TEXT = "Токены истекают.\n \n\nTokens expire.\tThey do."
 SPANS = [(0, 16), (20, 34), (35, 43)]
 
@@ -29,27 +31,23 @@ async def between(folder: Path, *pairs: tuple[str, str], parts: tuple[Part, ...]
         await source.close()
 
 
-@pytest.mark.covers("R9")
 async def test_the_text_between_two_chunks_is_that_of_the_document(tmp_path):
     found = await between(tmp_path, ("a#b#0", "a#b#1"), ("a#b#1", "a#b#2"), ("a#b#0", "a#b#2"))
     assert found == ["\n \n\n", "\t", "\n \n\nTokens expire.\t"]
 
 
-@pytest.mark.covers("R9")
 async def test_nothing_is_told_of_other_documents_unknown_chunks_or_the_wrong_order(tmp_path):
     pairs = [("a#b#0", "c#1"), ("a#b#0", "a#b#9"), ("a#b#1", "a#b#0"), ("nonsense", "a#b#1"), ("a#b#x", "a#b#1")]
     assert await between(tmp_path, *pairs) == [None] * len(pairs)
     assert await between(tmp_path) == []
 
 
-@pytest.mark.covers("R9")
 async def test_chunks_of_two_parts_are_not_neighbours(tmp_path):
     parts = (Part(0, 18), Part(18, 43))
     found = await between(tmp_path, ("a#b#0", "a#b#1"), ("a#b#1", "a#b#2"), parts=parts)
     assert found == [None, "\t"]
 
 
-@pytest.mark.covers("R9")
 async def test_what_a_model_wrote_has_no_neighbours(tmp_path):
     def written(document: Document) -> list[Chunk]:
         return [Chunk(document, n, *span, (), f"digest {n}", derived=True) for n, span in enumerate(SPANS)]
@@ -57,7 +55,6 @@ async def test_what_a_model_wrote_has_no_neighbours(tmp_path):
     assert await between(tmp_path, ("a#b#0", "a#b#1"), chunker=written) == [None]
 
 
-@pytest.mark.covers("R9")
 async def test_chunks_that_are_far_apart_are_not_read_for(tmp_path):
     def apart(document: Document) -> list[Chunk]:
         text = document.text

@@ -19,6 +19,8 @@ from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks, Kep
 from groundgraph.sources.knowledge_base.schema import open_for_reading
 from groundgraph.sources.knowledge_base.stored_chunk import Revision
 
+pytestmark = pytest.mark.covers("R13")
+
 TENANTS = 40
 STATE = Revision("base", 1)
 VALUES = [0, 1, True, 1.0, "1", "a", ["a", "b"], None]
@@ -58,7 +60,6 @@ def kept(base: Path) -> Iterator[tuple[Judged, list[str]]]:
         yield lambda one: filters.at(connection, STATE, one), statements
 
 
-@pytest.mark.covers("R13")
 def test_documents_are_read_once_for_however_many_tenants(kept: tuple[Judged, list[str]]) -> None:
     judged, statements = kept
     for _ in range(2):
@@ -77,7 +78,6 @@ def test_documents_are_read_once_for_however_many_tenants(kept: tuple[Judged, li
     )
 )
 @pytest.mark.guard
-@pytest.mark.covers("R13")
 def test_a_filter_keeps_the_same_whether_documents_are_judged_together_or_one_by_one(
     base: Path, filters: dict[str, Any]
 ) -> None:

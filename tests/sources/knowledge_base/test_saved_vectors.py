@@ -30,6 +30,8 @@ from groundgraph.sources.knowledge_base.document_rows import document_rows
 from groundgraph.sources.knowledge_base.searcher import Searcher
 from groundgraph.testing import NgramEmbeddings
 
+pytestmark = pytest.mark.covers("R5")
+
 FEW = 4
 
 
@@ -99,7 +101,7 @@ DAMAGES = {
 }
 
 
-@pytest.mark.covers("R5", "fault 97")
+@pytest.mark.covers("fault 97")
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_files_are_written_again_by_readers_and_by_writers(base, damage):
     with closing(Searcher(base, 60, "docs")) as known:
@@ -116,7 +118,6 @@ def test_damaged_files_are_written_again_by_readers_and_by_writers(base, damage)
         assert is_right(base, known)
 
 
-@pytest.mark.covers("R5")
 def test_a_small_base_has_no_files_and_one_that_shrinks_loses_them(base):
     with closing(opened_writer(base)) as writer:
         writer.remove([f"d{name}" for name in range(5)])
@@ -124,7 +125,6 @@ def test_a_small_base_has_no_files_and_one_that_shrinks_loses_them(base):
     assert not is_right(base)
 
 
-@pytest.mark.covers("R5")
 def test_little_that_is_new_is_read_from_sqlite_and_much_has_the_files_written_anew(tmp_path):
     path = tmp_path / "kb.sqlite"
     with closing(opened_writer(path)) as writer, closing(Searcher(path, 60, "docs")) as searcher:
@@ -143,7 +143,6 @@ def test_little_that_is_new_is_read_from_sqlite_and_much_has_the_files_written_a
         assert is_right(path, searcher)
 
 
-@pytest.mark.covers("R5")
 def test_what_was_removed_is_in_no_file(base):
     [(number,)] = rows_of(base, "SELECT id FROM documents WHERE name = 'd3'")
     [(gone,)] = rows_of(base, f"SELECT vectors FROM vectors WHERE document_id = {number}")
@@ -157,7 +156,6 @@ def test_what_was_removed_is_in_no_file(base):
     assert is_right(base)
 
 
-@pytest.mark.covers("R5")
 def test_a_base_that_was_put_back_does_not_believe_the_files_of_its_later_state(base, tmp_path):
     kept = tmp_path / "kept.sqlite"
     change(base, f"VACUUM INTO '{kept}'")
@@ -178,7 +176,6 @@ def test_a_base_that_was_put_back_does_not_believe_the_files_of_its_later_state(
     assert is_right(base)
 
 
-@pytest.mark.covers("R5")
 def test_a_copy_of_the_file_alone_and_a_base_from_before_write_their_own(base, tmp_path):
     copy = tmp_path / "copy.sqlite"
     change(base, f"VACUUM INTO '{copy}'")
@@ -262,7 +259,6 @@ STEPS = st.lists(
 
 
 @pytest.mark.guard
-@pytest.mark.covers("R5")
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_an_open_reader_finds_what_the_base_holds_whatever_happens(tmp_path_factory, steps):
@@ -289,7 +285,7 @@ def clustered(rng: np.random.Generator, rows: int, size: int) -> np.ndarray:
     return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
 
 
-@pytest.mark.covers("R5", "K10", "K11")
+@pytest.mark.covers("K10", "K11")
 @pytest.mark.parametrize("size", [64, 100])
 @pytest.mark.parametrize("texts", [1, 2])
 def test_the_nearest_by_signs_are_the_nearest_and_their_cosines_exact(tmp_path, monkeypatch, size, texts):

@@ -24,6 +24,8 @@ from groundgraph.core.errors import (
 from groundgraph.sources.contract import SourceOptions, source_types
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 
+pytestmark = pytest.mark.covers("R5")
+
 GUIDE = """# OAuth Guide
 
 Welcome.
@@ -54,7 +56,6 @@ def guide(**metadata) -> Document:
     return Document("docs/guide.md", GUIDE, MARKDOWN, {"title": "OAuth Guide", **metadata})
 
 
-@pytest.mark.covers("R5")
 async def test_a_result_names_its_document_section_and_exact_place(tmp_path):
     async with base(tmp_path, guide(category="auth"), name="kb") as source:
         [result] = await ask(source, "refresh tokens", top_k=1)
@@ -72,7 +73,6 @@ async def test_a_result_names_its_document_section_and_exact_place(tmp_path):
     assert result.score > 0
 
 
-@pytest.mark.covers("R5")
 async def test_relevance_is_the_share_of_the_question_found_in_text_headings_or_title(tmp_path):
     async with base(tmp_path, guide()) as source:
         by_question = {
@@ -89,7 +89,6 @@ async def test_relevance_is_the_share_of_the_question_found_in_text_headings_or_
     assert 0.1 < by_question["errors zebra giraffe okapi"] < by_question["errors zebra"] < 0.5
 
 
-@pytest.mark.covers("R5")
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(question=st.text(alphabet=st.one_of(st.characters(), st.sampled_from('"*()^:-+{}AND OR NOT NEAR'))))
 async def test_any_unicode_string_is_a_legal_question(tmp_path_factory, question):
@@ -97,7 +96,6 @@ async def test_any_unicode_string_is_a_legal_question(tmp_path_factory, question
         assert isinstance(await ask(source, question, f"token {question}"), list)
 
 
-@pytest.mark.covers("R5")
 async def test_words_of_any_script_are_found(tmp_path):
     texts = [
         "Зелёный чай остывает",
@@ -114,14 +112,12 @@ async def test_words_of_any_script_are_found(tmp_path):
             assert await ask_ids(source, question) == [f"d{number}#0"], question
 
 
-@pytest.mark.covers("R5")
 async def test_a_word_of_the_title_counts_more_than_one_of_the_text(tmp_path):
     titled = Document("a", "some words here", metadata={"title": "Refresh"})
     async with base(tmp_path, Document("b", "some refresh words here"), titled) as source:
         assert await ask_ids(source, "refresh") == ["a#0", "b#0"]
 
 
-@pytest.mark.covers("R5")
 async def test_words_that_stand_together_come_first(tmp_path):
     apart = "token one two three four five six seven eight nine ten refresh"
     together = "one two three four five refresh token six seven eight nine ten"
@@ -143,7 +139,7 @@ async def test_a_filter_that_keeps_one_percent_still_fills_top_k(tmp_path):
         assert await ask(source, "apple", year=1234) == []
 
 
-@pytest.mark.covers("R5", "F21")
+@pytest.mark.covers("F21")
 @pytest.mark.parametrize("others", [0, 3], ids=["names what it leaves out", "lists what it keeps"])
 async def test_a_filter_sees_what_was_ingested_after_it_was_first_used(tmp_path, others):
     left_out = [Document(f"y{n}", "apple", metadata={"kind": "y"}) for n in range(others)]
@@ -153,7 +149,6 @@ async def test_a_filter_sees_what_was_ingested_after_it_was_first_used(tmp_path,
         assert len(await ask(source, "apple", kind="x")) == 2
 
 
-@pytest.mark.covers("R5")
 @pytest.mark.parametrize("state", ["missing", "empty", "garbage"])
 async def test_a_base_that_was_never_ingested_or_is_damaged_says_so_and_names_the_command(tmp_path, state):
     path = tmp_path / "kb.sqlite"
@@ -176,7 +171,6 @@ async def test_a_damaged_chunk_is_told_without_its_text(tmp_path):
     assert "somebody" not in str(caught.value)
 
 
-@pytest.mark.covers("R5")
 async def test_a_file_of_a_newer_version_is_refused_by_source_and_ingest(tmp_path):
     change(tmp_path / "kb.sqlite", "PRAGMA user_version = 99")
     source = opened(KnowledgeBaseSource(tmp_path / "kb.sqlite"))
@@ -186,7 +180,6 @@ async def test_a_file_of_a_newer_version_is_refused_by_source_and_ingest(tmp_pat
         await fill(tmp_path / "kb.sqlite", [guide()])
 
 
-@pytest.mark.covers("R5")
 async def test_a_base_that_was_deleted_and_made_anew_is_noticed(tmp_path):
     async with base(tmp_path, Document("a", "apple")) as source:
         assert len(await ask(source, "apple")) == 1
@@ -221,7 +214,6 @@ async def test_readers_go_on_while_a_writer_holds_the_base_and_fail_typed_when_s
     assert len(await ask(source, "token")) > 0
 
 
-@pytest.mark.covers("R5")
 async def test_no_sqlite_call_runs_on_the_event_loop(tmp_path, monkeypatch):
     seen = watched_threads(monkeypatch)
     async with base(tmp_path, guide(), fields={"kind": {}}) as source:
@@ -231,7 +223,6 @@ async def test_no_sqlite_call_runs_on_the_event_loop(tmp_path, monkeypatch):
     assert threading.main_thread() not in seen
 
 
-@pytest.mark.covers("R5")
 async def test_a_closed_source_says_so_and_closing_twice_is_harmless(tmp_path):
     async with base(tmp_path, guide()) as source:
         await ask(source, "token")

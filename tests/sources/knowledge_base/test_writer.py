@@ -17,6 +17,8 @@ from groundgraph.sources.knowledge_base import KnowledgeBaseWriter
 from groundgraph.sources.knowledge_base.document_rows import DocumentRows, document_rows
 from groundgraph.sources.knowledge_base.schema import SCHEMA_VERSION
 
+pytestmark = pytest.mark.covers("K1")
+
 
 def write(writer: KnowledgeBaseWriter, *documents: Document) -> dict[str, str]:
     cut = HeadingChunker(80)
@@ -34,8 +36,7 @@ TEXTS = st.lists(
 ).map("".join)
 
 
-@pytest.mark.covers("K1")
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.sampled_from("abc"), st.none() | TEXTS), max_size=8))
 def test_index_and_counts_stay_true_whatever_is_written_and_removed(tmp_path_factory, steps):
     path = tmp_path_factory.mktemp("kb") / "kb.sqlite"
@@ -51,7 +52,6 @@ def test_index_and_counts_stay_true_whatever_is_written_and_removed(tmp_path_fac
     writer.close()
 
 
-@pytest.mark.covers("K1")
 def test_a_document_that_cannot_be_stored_keeps_its_old_chunks_and_the_counts(tmp_path):
     writer = KnowledgeBaseWriter(tmp_path / "kb.sqlite")
     write(writer, Document("a", "old apples"), Document("b", "bananas"))
@@ -63,7 +63,6 @@ def test_a_document_that_cannot_be_stored_keeps_its_old_chunks_and_the_counts(tm
     assert stored == [("a", "old apples"), ("b", "blueberries")]
 
 
-@pytest.mark.covers("K1")
 def test_a_transaction_that_fails_leaves_everything_as_it_was(tmp_path):
     writer = KnowledgeBaseWriter(tmp_path / "kb.sqlite")
     write(writer, Document("a", "apples"))
@@ -73,7 +72,6 @@ def test_a_transaction_that_fails_leaves_everything_as_it_was(tmp_path):
     check_counts(tmp_path / "kb.sqlite")
 
 
-@pytest.mark.covers("K1")
 def test_a_new_base_is_made_with_its_folder_version_and_write_ahead_log(tmp_path):
     path = tmp_path / "new" / "folder" / "kb.sqlite"
     KnowledgeBaseWriter(path).close()

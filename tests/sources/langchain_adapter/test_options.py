@@ -15,6 +15,8 @@ from groundgraph.sources.conformance import check_source
 from groundgraph.sources.contract import SourceOptions, source_types
 from groundgraph.testing import NgramEmbeddings
 
+pytestmark = pytest.mark.covers("R6")
+
 TEXTS = ["Refund policy: thirty days.", "Refund policy for food.", "Shipping takes three days."]
 KNN = "langchain_community.retrievers:KNNRetriever.from_texts"
 STORE = "langchain_core.vectorstores:InMemoryVectorStore.from_texts"
@@ -52,7 +54,6 @@ def fixed(monkeypatch):
     return "fixed_retrievers:Fixed"
 
 
-@pytest.mark.covers("R6")
 @pytest.mark.parametrize("made_by", [KNN, STORE])
 async def test_a_configured_class_answers_with_the_embedding_model_of_the_configuration(made_by):
     metadatas = [{"topic": topic} for topic in ("money", "food", "post")]
@@ -68,7 +69,6 @@ async def test_a_configured_class_answers_with_the_embedding_model_of_the_config
     assert [result.content for result in results] == [TEXTS[1]]
 
 
-@pytest.mark.covers("R6")
 async def test_all_options_reach_the_source(fixed):
     source = build(**{"class": fixed}, options={"text": "hello"}, score_field="score")
     results = await source.query(RetrievalIntent(["x"]), top_k=5)
@@ -83,7 +83,6 @@ async def test_all_options_reach_the_source(fixed):
     assert all(result.metadata["url"] == "x" for result in results)
 
 
-@pytest.mark.covers("R6")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -108,7 +107,6 @@ def test_what_cannot_work_is_refused_when_the_graph_is_built(options, message):
         build(**options)
 
 
-@pytest.mark.covers("R6")
 async def test_options_that_the_class_refuses_are_named_without_their_values(fixed):
     source = build(**{"class": fixed}, options={"text": 12345, "api_key": "s3cret"})
     with pytest.raises(ConfigurationError, match=r"sources\[0\].options: Fixed does not take them \(text: ") as caught:
@@ -120,7 +118,6 @@ async def test_options_that_the_class_refuses_are_named_without_their_values(fix
     assert "s3cret" not in str(caught.value)
 
 
-@pytest.mark.covers("R6")
 async def test_a_function_that_makes_no_source_is_found_out(monkeypatch):
     monkeypatch.setitem(sys.modules, "fixed_retrievers", sys.modules[Fixed.__module__])
     source = build(**{"class": "fixed_retrievers:nothing"})
@@ -134,7 +131,6 @@ def run(code: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.covers("R6")
 def test_langchain_community_is_loaded_only_when_it_is_named_and_without_its_warning():
     code = f"""
 import sys

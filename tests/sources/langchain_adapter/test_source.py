@@ -22,6 +22,8 @@ from groundgraph.sources.langchain_adapter.search import as_relevance
 from groundgraph.sources.langchain_adapter.source import MAX_ASKED_FOR
 from groundgraph.testing import NgramEmbeddings, check_filters
 
+pytestmark = pytest.mark.covers("R6")
+
 TEXTS = [
     "Refund policy: goods come back within thirty days.",
     "Refund policy for food: no refund once opened.",
@@ -123,7 +125,6 @@ SOURCES = {
 }
 
 
-@pytest.mark.covers("R6")
 @pytest.mark.parametrize("make", SOURCES.values(), ids=list(SOURCES))
 async def test_a_langchain_source_keeps_the_contract(make):
     if make().get_schema():
@@ -136,7 +137,6 @@ async def test_a_langchain_source_keeps_the_contract(make):
     )
 
 
-@pytest.mark.covers("R6")
 async def test_a_turn_finds_evidence_in_a_vector_store_and_in_a_retriever():
     sources = [
         LangChainSource(vector_store(), name="docs"),
@@ -151,7 +151,6 @@ async def test_a_turn_finds_evidence_in_a_vector_store_and_in_a_retriever():
 # ---- relevance --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.covers("R6")
 @given(st.one_of(st.floats(), st.integers(), st.none(), st.text(max_size=3)))
 def test_a_relevance_is_always_from_0_to_1(score):
     value = as_relevance(score)
@@ -160,7 +159,6 @@ def test_a_relevance_is_always_from_0_to_1(score):
         assert value == score
 
 
-@pytest.mark.covers("R6")
 async def test_the_relevance_of_a_store_is_its_own_cut_to_0_to_1():
     store = Scored([1.7, 0.9, 0.4, -0.2, math.nan], relevance=lambda score: score)
     results = await ask(LangChainSource(store, name="docs"))
@@ -168,7 +166,6 @@ async def test_the_relevance_of_a_store_is_its_own_cut_to_0_to_1():
     assert [result.source_id for result in results] == ["0", "1", "2", "3", "4"]
 
 
-@pytest.mark.covers("R6")
 @pytest.mark.parametrize(
     ("scores", "given", "expected"),
     [
@@ -183,13 +180,11 @@ async def test_what_the_scores_of_a_store_mean_can_be_told(scores, given, expect
     assert [result.relevance for result in results] == expected
 
 
-@pytest.mark.covers("R6")
 async def test_a_store_that_does_not_tell_what_its_scores_mean_is_not_guessed_at():
     with pytest.raises(ConfigurationError, match=r"docs\.scores: a Scored does not tell what its scores mean"):
         await ask(LangChainSource(Scored([0.5]), name="docs"))
 
 
-@pytest.mark.covers("R6")
 async def test_a_retriever_without_scores_is_relevant_and_one_with_scores_is_ordered_by_them():
     given = [Document("a", metadata={"score": 0.2}), Document("a b", metadata={"score": 0.8}), Document("a c")]
     plain = await ask(LangChainSource(WordRetriever(documents=given), name="docs"), "a")
@@ -284,7 +279,6 @@ async def test_a_default_filter_holds_in_a_turn():
 # ---- ids and metadata -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.covers("R6")
 async def test_an_id_is_the_field_that_was_named_else_that_of_the_document_else_a_hash():
     given = [
         Document("a one", id="own", metadata={"key": "k1"}),
@@ -301,14 +295,12 @@ async def test_an_id_is_the_field_that_was_named_else_that_of_the_document_else_
     assert {result.source_id for result in again} == {result.source_id for result in plain}
 
 
-@pytest.mark.covers("R6")
 async def test_what_was_found_twice_comes_once():
     twice = [Document("a b"), Document("a b"), Document("a c")]
     results = await ask(LangChainSource(WordRetriever(documents=twice), name="docs"), "a", "a b")
     assert sorted(result.content for result in results) == ["a b", "a c"]
 
 
-@pytest.mark.covers("R6")
 async def test_what_comes_several_times_takes_no_place_of_others():
     given = [Document(QUERY, metadata={"key": "same"}) for _ in range(4)]
     given += [Document(f"{QUERY} of another kind", metadata={"key": "other"})]
@@ -316,7 +308,6 @@ async def test_what_comes_several_times_takes_no_place_of_others():
     assert [result.source_id for result in await ask(source, top_k=2)] == ["same", "other"]
 
 
-@pytest.mark.covers("R6")
 async def test_metadata_can_be_renamed_and_filtered_by_the_new_name():
     given = [
         Document("a one", metadata={"source": "http://one.example", "page": 1}),
@@ -352,7 +343,6 @@ async def test_metadata_fields_are_those_of_a_sample_and_of_the_schema():
 # ---- the rest ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.covers("R6")
 async def test_a_retriever_gives_as_many_as_were_asked_for():
     assert len(await ask(LangChainSource(knn_retriever(k=1), name="docs"), top_k=3)) == 3
     narrow = vector_store().as_retriever(search_kwargs={"k": 1})
@@ -360,7 +350,6 @@ async def test_a_retriever_gives_as_many_as_were_asked_for():
     assert narrow.search_kwargs == {"k": 1}
 
 
-@pytest.mark.covers("R6")
 async def test_questions_at_the_same_time_do_not_mix_up_their_numbers():
     retriever = knn_retriever(k=4)
     source = LangChainSource(retriever, name="docs")
@@ -369,7 +358,6 @@ async def test_questions_at_the_same_time_do_not_mix_up_their_numbers():
     assert retriever.k == 4
 
 
-@pytest.mark.covers("R6")
 async def test_a_source_without_text_queries_or_with_blank_ones_asks_nothing():
     words = WordRetriever(documents=documents())
     source = LangChainSource(words, name="docs")
@@ -405,7 +393,6 @@ async def test_an_error_of_the_store_is_passed_on():
         await ask(LangChainSource(store, name="docs"))
 
 
-@pytest.mark.covers("R6")
 @pytest.mark.parametrize(
     ("target", "options", "message"),
     [
@@ -419,7 +406,6 @@ def test_what_does_not_fit_is_refused(target, options, message):
         LangChainSource(target, name="docs", **options)
 
 
-@pytest.mark.covers("R6")
 async def test_what_a_function_makes_is_checked_when_it_is_made():
     source = LangChainSource(lambda: "nothing", name="docs")
     with pytest.raises(ConfigurationError, match="a str is neither"):

@@ -6,8 +6,10 @@ import pytest
 from asking import ask, opened
 from plant_database import fill
 
-from groundgraph.core.errors import FilterInvalid
+from groundgraph.core.computation import Proposal
 from groundgraph.sources.sql import SqlSource
+
+pytestmark = pytest.mark.covers("R15")
 
 
 @pytest.fixture
@@ -15,70 +17,10 @@ async def incidents(plant):
     return opened(SqlSource(plant, table="incidents", name="plant", text_search_fields=["title", "month"]))
 
 
-async def explicit(source, filters=None, **wanted):
-    (result,) = await ask(source, "x", raw={"aggregate": wanted}, **(filters or {}))
-    return result
-
-
 async def by_rule(source, question, **filters):
     return (await ask(source, question, **filters))[0]
 
 
-@pytest.mark.covers("R15")
-@pytest.mark.parametrize(
-    ("wanted", "filters", "value", "rows"),
-    [
-        ({"function": "count"}, {}, 5, 5),
-        ({"function": "count"}, {"severity": "critical", "month": "March"}, 2, 2),
-        ({"function": "count", "field": "duration"}, {}, 4, 4),
-        ({"function": "sum", "field": "duration"}, {"severity": "critical"}, 12.5, 3),
-        ({"function": "average", "field": "duration"}, {"month": "March"}, 5 / 3, 3),
-        ({"function": "min", "field": "duration"}, {}, 0.5, 4),
-        ({"function": "max", "field": "duration", "table": "incidents"}, {}, 8.0, 4),
-        ({"function": "max", "field": "day"}, {}, "2026-04-01", 4),
-        ({"function": "sum", "field": "duration"}, {"month": "May"}, None, 0),
-    ],
-)
-async def test_an_intent_can_ask_for_a_computation(incidents, wanted, filters, value, rows):
-    result = await explicit(incidents, filters, **wanted)
-    assert result.metadata["computed"] is True
-    assert (result.metadata["value"], result.metadata["rows"]) == (pytest.approx(value), rows)
-    assert result.metadata["filters"] == filters
-    assert result.metadata["function"] == wanted["function"]
-
-
-@pytest.mark.covers("R15")
-async def test_the_result_states_the_computation(incidents):
-    result = await explicit(incidents, {"severity": "critical", "month": "March"}, function="count")
-    assert result.content == "count of rows in incidents where severity = critical and month = March: 2"
-    assert result.source_id.startswith("incidents/computed:")
-
-
-@pytest.mark.covers("R15")
-@pytest.mark.parametrize(
-    ("wanted", "message"),
-    [
-        ({"function": "sum", "field": "durations"}, "Did you mean 'duration'"),
-        ({"function": "sum"}, "needs a `field`"),
-        ({"function": "sum", "field": "title"}, "is a string"),
-        ({"function": "count", "table": "incident"}, "Did you mean 'incidents'"),
-        ({"function": None}, "needs a function"),
-        ({"function": "sum", "field": 'duration") FROM pumps --'}, "has no field"),
-    ],
-)
-async def test_what_an_intent_asks_for_is_validated(incidents, wanted, message):
-    with pytest.raises(FilterInvalid, match=message):
-        await explicit(incidents, **wanted)
-
-
-@pytest.mark.covers("R15")
-async def test_a_function_that_is_not_offered_is_said_to_be_needed(incidents):
-    result = await explicit(incidents, function="median", field="duration")
-    assert result.metadata["needs_computation"] is True
-    assert "median" in result.content
-
-
-@pytest.mark.covers("R15")
 @pytest.mark.parametrize(
     ("question", "function", "field", "filters", "value"),
     [
@@ -101,7 +43,7 @@ async def test_a_question_is_read_by_rule(incidents, question, function, field, 
     assert found == {"function": function, "field": field, "filters": filters, "value": pytest.approx(value)}
 
 
-@pytest.mark.covers("R15", "A7")
+@pytest.mark.covers("A7")
 @pytest.mark.parametrize(
     ("question", "needs"),
     [
@@ -116,7 +58,7 @@ async def test_any_other_computation_is_said_to_be_needed(incidents, question, n
     assert result.metadata["needs"] == needs
 
 
-@pytest.mark.covers("R15", "A7")
+@pytest.mark.covers("A7")
 async def test_of_several_date_columns_the_named_or_the_declared_one_is_meant(tmp_path):
     rows = [("Leak", "2026-03-02", "2026-04-01"), ("Noise", "2026-02-20", "2026-03-01")]
     path = fill(tmp_path / "d.db", "CREATE TABLE tickets (title TEXT, opened DATE, closed DATE)", tickets=rows)
@@ -129,20 +71,18 @@ async def test_of_several_date_columns_the_named_or_the_declared_one_is_meant(tm
     assert (meant.metadata["filters"].keys(), meant.metadata["value"]) == ({"opened"}, 1)
 
 
-@pytest.mark.covers("R15", "A7")
+@pytest.mark.covers("A7")
 async def test_a_column_that_is_asked_for_is_not_summed(over):
     source = over("CREATE TABLE orders (id INTEGER PRIMARY KEY, customer INT)", orders=[(1, 101), (2, 7)])
     result = await by_rule(source, "How many customers are there?")
     assert "computed" not in result.metadata
 
 
-@pytest.mark.covers("R15")
 async def test_the_callers_filters_hold_beside_those_of_the_question(incidents):
     assert (await by_rule(incidents, "How many critical incidents?", month="April")).metadata["rows"] == 1
     assert (await by_rule(incidents, "How many incidents?", month="April")).metadata["rows"] == 2
 
 
-@pytest.mark.covers("R15")
 async def test_values_that_a_filter_hides_are_not_known_unless_they_are_declared(plant):
     for enum, known in ((None, False), (["low", "critical"], True)):
         schema = {"severity": {"type": "string", **({"enum": enum} if enum else {})}}
@@ -152,7 +92,6 @@ async def test_values_that_a_filter_hides_are_not_known_unless_they_are_declared
         assert result.metadata.get("rows", 0) == 0
 
 
-@pytest.mark.covers("R15")
 @pytest.mark.parametrize(
     "question",
     [
@@ -172,14 +111,12 @@ async def test_what_cannot_be_computed_is_said_to_need_it(incidents, question):
     assert "needs a computation" in result.content
 
 
-@pytest.mark.covers("R15")
 @pytest.mark.parametrize("question", ["What happened with the valve?", "Where was the pump noise?", "fire alarm"])
 async def test_any_other_question_gets_rows(incidents, question):
     result = await by_rule(incidents, question)
     assert not {"computed", "needs_computation"} & set(result.metadata)
 
 
-@pytest.mark.covers("R15")
 async def test_a_column_that_is_named_like_a_computation_is_looked_up(over):
     source = over(
         "CREATE TABLE companies (name TEXT, number_of_employees INT, average_age REAL, first_product TEXT)",
@@ -194,7 +131,6 @@ async def test_a_column_that_is_named_like_a_computation_is_looked_up(over):
         assert result.metadata.get("name") == "Acme"
 
 
-@pytest.mark.covers("R15")
 async def test_questions_in_russian(over):
     rows = [("Течь", "критический", "март", 3), ("Шум", "низкий", "март", 1), ("Дым", "критический", "март", 5)]
     source = over(
@@ -209,21 +145,19 @@ async def test_questions_in_russian(over):
     assert (await by_rule(source, "Какова медиана длительности инцидентов?")).metadata["needs"] == "statistic"
 
 
-@pytest.mark.covers("R15")
 async def test_texts_that_are_numbers_are_computed_when_they_are_declared_so(over):
     source = over(
         "CREATE TABLE sales (city TEXT, income TEXT)",
         {"schema": [{"name": "income", "type": "number"}]},
         sales=[("Oslo", "1,200"), ("Oslo", "300.5"), ("Oslo", "n/a"), ("Rome", "7"), ("Rome", None)],
     )
-    result = await explicit(source, {"city": "Oslo"}, function="sum", field="income")
+    result = await source.computing().run(Proposal("sales", "sum", field="income"), {"city": "Oslo"})
     assert result.metadata["value"] == 1500.5
     assert "1 rows were left out" in result.content
     rows = await ask(source, "Oslo", income={"gte": 1000})
     assert [row.metadata["income"] for row in rows] == [1200]
 
 
-@pytest.mark.covers("R15")
 @pytest.mark.parametrize(
     ("rows", "question", "value"),
     [
@@ -243,7 +177,7 @@ async def test_only_a_value_that_was_said_becomes_a_condition(rows, question, va
     assert [r.metadata["value"] for r in found if r.metadata.get("computed")] == ([] if value is None else [value])
 
 
-@pytest.mark.covers("R15", "A7")
+@pytest.mark.covers("A7")
 async def test_a_count_of_what_no_table_holds_is_left_to_documents(over):
     source = over(
         "CREATE TABLE machines (name TEXT, service_interval_days INT)",
@@ -254,7 +188,7 @@ async def test_a_count_of_what_no_table_holds_is_left_to_documents(over):
     assert (await by_rule(source, "How many days pass between two services of the press?")).metadata["needs"] == "count"
 
 
-@pytest.mark.covers("R15", "A7")
+@pytest.mark.covers("A7")
 @pytest.mark.parametrize(
     ("question", "needs"),
     [

@@ -47,7 +47,7 @@ def some_of(every: list[Asked], random: Random) -> list[Asked]:
 
 @pytest.mark.guard
 # To shrink a database takes minutes, and its questions say what is wrong as it is.
-@settings(max_examples=40, phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck))
 @given(databases(), st.randoms(use_true_random=False))
 def test_what_is_counted_is_what_was_asked_for(database, random):
     with tempfile.TemporaryDirectory() as folder:

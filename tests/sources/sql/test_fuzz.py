@@ -16,17 +16,18 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.sql import SqlSource
 from groundgraph.text.words import query_stems, stems
 
+pytestmark = pytest.mark.covers("R3")
+
 # SQLite stores any text but a NUL character and halves of surrogate pairs.
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 NAME = TEXT.filter(lambda name: name.strip() and not name.startswith(("_", "sqlite_")))
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-@pytest.mark.covers("R3")
 @pytest.mark.guard
 @QUICK
 @example(table="0", column="%(", value="v", question="needle")
@@ -52,7 +53,6 @@ def test_any_name_is_an_identifier_and_any_text_a_value(table, column, value, qu
 TOKENS = st.lists(st.sampled_from(["pump", "valve", "leak", "seal", "hall", "red", "the"]), max_size=5).map(" ".join)
 
 
-@pytest.mark.covers("R3")
 @QUICK
 @given(rows=st.lists(st.tuples(TOKENS, TOKENS), min_size=1, max_size=12), question=TOKENS.filter(query_stems))
 def test_relevance_and_order_are_as_defined_for_any_rows(rows, question):
@@ -77,7 +77,6 @@ def test_relevance_and_order_are_as_defined_for_any_rows(rows, question):
     assert places == sorted(places, reverse=True)
 
 
-@pytest.mark.covers("R3")
 @pytest.mark.guard
 @QUICK
 @given(name=st.text(string.printable, min_size=1, max_size=60))

@@ -17,6 +17,8 @@ from plant_database import change, fill, watched_threads
 from groundgraph.search import word_index
 from groundgraph.sources.sql import SqlSource, keep_index, shape
 
+pytestmark = pytest.mark.covers("R3")
+
 
 @pytest.fixture
 def stemmed(monkeypatch):
@@ -32,7 +34,6 @@ async def asked_once(plant, question="pump 17"):
     return await ask_ids(source, question)
 
 
-@pytest.mark.covers("R3")
 async def test_the_index_lies_beside_and_only_changed_rows_are_read_again(plant, stemmed):
     await asked_once(plant)
     assert len(index_files(plant.parent)) == 1
@@ -45,7 +46,6 @@ async def test_the_index_lies_beside_and_only_changed_rows_are_read_again(plant,
     assert len(stemmed) == 3  # the text columns of one row
 
 
-@pytest.mark.covers("R3")
 async def test_the_index_counts_what_it_holds_after_any_changes(plant):
     for statement in (
         "UPDATE pumps SET notes = 'new words here' WHERE id < 10",
@@ -58,7 +58,6 @@ async def test_the_index_counts_what_it_holds_after_any_changes(plant):
     assert check_index(file, "new") == list(range(1, 10))
 
 
-@pytest.mark.covers("R3")
 @pytest.mark.parametrize("index", [None, ":memory:"])
 async def test_a_long_update_is_not_waited_for_and_results_say_so(plant, monkeypatch, index):
     source = opened(SqlSource(plant, table="pumps", name="plant", index=index))
@@ -84,7 +83,6 @@ async def test_a_long_update_is_not_waited_for_and_results_say_so(plant, monkeyp
     assert await ask_ids(source, "zebra") == ["pumps/99"]
 
 
-@pytest.mark.covers("R3")
 @pytest.mark.parametrize("index", [None, ":memory:"])
 async def test_many_first_queries_at_once_build_one_index(plant, stemmed, index):
     source = opened(SqlSource(plant, table="pumps", name="plant", index=index))
@@ -105,7 +103,6 @@ async def test_an_index_that_others_just_create_is_not_taken_for_somebody_elses_
             await one.close()
 
 
-@pytest.mark.covers("R3")
 @pytest.mark.parametrize("lost", ["*", "meta.json", "*.term"])
 async def test_a_full_text_index_that_lost_files_is_built_again_from_the_stems(plant, stemmed, lost):
     before = await asked_once(plant)
@@ -121,7 +118,6 @@ async def test_a_full_text_index_that_lost_files_is_built_again_from_the_stems(p
     assert "pumps/17" not in await asked_once(plant)
 
 
-@pytest.mark.covers("R3")
 @pytest.mark.parametrize("index", [None, ":memory:"])
 async def test_a_row_that_changes_again_and_again_is_found_by_what_it_says_now(plant, index):
     source = opened(SqlSource(plant, table="pumps", name="plant", index=index))
@@ -132,7 +128,7 @@ async def test_a_row_that_changes_again_and_again_is_found_by_what_it_says_now(p
             assert await ask_ids(source, asked) == (["pumps/3"] if asked == word else [])
 
 
-@pytest.mark.covers("R3", "L5")
+@pytest.mark.covers("L5")
 async def test_a_filter_keeps_the_same_rows_looked_up_or_picked_from_the_best(plant, monkeypatch):
     found = []
     for few in (-1, 10**9):
@@ -143,7 +139,6 @@ async def test_a_filter_keeps_the_same_rows_looked_up_or_picked_from_the_best(pl
     assert len(found[0]) == 20
 
 
-@pytest.mark.covers("R3")
 async def test_a_damaged_index_is_named(plant):
     from groundgraph.core.errors import SourceUnavailable
 
@@ -153,7 +148,6 @@ async def test_a_damaged_index_is_named(plant):
         await ask_ids(source, "pump")
 
 
-@pytest.mark.covers("R3")
 async def test_nothing_of_sqlite_runs_on_the_event_loops_thread(plant, monkeypatch):
     seen = watched_threads(monkeypatch)
     source = opened(SqlSource(plant, name="plant"))
@@ -163,7 +157,6 @@ async def test_nothing_of_sqlite_runs_on_the_event_loops_thread(plant, monkeypat
     assert threading.main_thread() not in seen
 
 
-@pytest.mark.covers("R3")
 async def test_a_database_in_wal_mode_is_read_and_its_changes_are_seen(plant):
     with closing(sqlite3.connect(plant)) as owner:
         owner.execute("PRAGMA journal_mode = WAL")

@@ -11,6 +11,8 @@ from groundgraph.core.errors import ConfigurationError, SourceUnavailable
 from groundgraph.sources.contract import SourceOptions, source_types
 from groundgraph.sources.sql import SqlSource
 
+pytestmark = pytest.mark.covers("R3")
+
 RECORDS = [
     {"id": "a", "title": "Refund policy", "summary": "Money back in 30 days.", "year": 2024, "tags": ["money", "law"]},
     {"id": "b", "title": "Shipping", "summary": "Refund of shipping costs.", "year": 2025, "tags": ["post"]},
@@ -37,7 +39,6 @@ async def test_a_database_is_configured_by_path_relative_to_the_configuration(pl
     assert (plant.parent / "beside.sqlite").exists()
 
 
-@pytest.mark.covers("R3")
 async def test_the_documented_memory_table_takes_records(tmp_path):
     source = built(tmp_path, **DOCUMENTED, records=RECORDS)
     results = await ask(source, "refund policy")
@@ -49,13 +50,11 @@ async def test_the_documented_memory_table_takes_records(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.covers("R3")
 async def test_the_documented_memory_table_may_be_empty(tmp_path):
     source = built(tmp_path, backend="memory", content_field="summary", text_search_fields=["title", "summary"])
     assert await ask_ids(source, "refund") == []
 
 
-@pytest.mark.covers("R3")
 @pytest.mark.parametrize("name", ["r.csv", "r.jsonl"])
 async def test_a_memory_table_is_read_from_a_file(tmp_path, name):
     if name.endswith("csv"):
@@ -73,7 +72,6 @@ async def test_a_memory_table_is_read_from_a_file(tmp_path, name):
     assert source.get_schema().fields["year"] == {"type": "integer"}
 
 
-@pytest.mark.covers("R3")
 async def test_a_file_of_records_that_is_not_there_is_unavailable(tmp_path):
     source = built(tmp_path, backend="memory", path="none.csv")
     with pytest.raises(SourceUnavailable, match=r"none\.csv"):

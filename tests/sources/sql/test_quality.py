@@ -15,6 +15,8 @@ from groundgraph.evals.dataset import load_dataset
 from groundgraph.evals.sql_corpus import corpus_in_sql
 from groundgraph.sources.sql import SqlSource
 
+pytestmark = pytest.mark.covers("R14")
+
 
 def rows(file):
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
@@ -29,7 +31,6 @@ async def wtq(tmp_path, data):
     return source
 
 
-@pytest.mark.covers("R14")
 @pytest.mark.slow
 async def test_questions_are_routed_to_their_table(wtq, data):
     questions = rows(data / "wtq" / "queries.jsonl")
@@ -43,7 +44,6 @@ async def test_questions_are_routed_to_their_table(wtq, data):
     assert shares[1] >= 0.60
 
 
-@pytest.mark.covers("R14")
 @pytest.mark.slow
 async def test_rows_are_found_or_the_question_is_said_to_need_a_computation(wtq, data):
     questions = rows(data / "wtq" / "queries.jsonl")[::5]
@@ -60,7 +60,6 @@ async def test_rows_are_found_or_the_question_is_said_to_need_a_computation(wtq,
     assert seen["said"] >= 0.5 * len(questions)
 
 
-@pytest.mark.covers("R14")
 async def test_only_max_tables_are_searched_and_the_id_names_table_and_row(tmp_path):
     names = [f"t{number}" for number in range(6)]
     path = fill(

@@ -29,8 +29,6 @@ def hostile_intents(value: str, field: str):
     for condition in (value, [value], {"contains": value}, {"not": value}, {"gte": value}):
         yield RetrievalIntent(["rows"], {"wtq": {field: condition}})
     yield RetrievalIntent(["rows"], {"wtq": {value: 1}})
-    for name in ("function", "field", "table"):
-        yield RetrievalIntent(["rows"], raw_data={"aggregate": {"function": "count", name: value}})
 
 
 @pytest.mark.covers("fault 58")

@@ -11,8 +11,8 @@ import pytest
 from asking import ask, ids, opened
 from plant_database import change, fill
 
+from groundgraph.core.computation import Proposal
 from groundgraph.core.errors import ConfigurationError, SourceUnavailable
-from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.sql import SqlSource, keep_index, open_engine
 from groundgraph.sources.sql.database import SqliteDatabase
@@ -151,8 +151,7 @@ async def test_a_tenants_query_sees_no_row_of_another(tmp_path):
         assert [r.metadata["tenant"] for r in await ask(source, "pump", top_k=9, tenant="a")] == ["a"]
         (total,) = await ask(source, "how many notes", tenant="a")
         assert total.metadata["rows"] == 1
-        explicit = {"aggregate": {"function": "sum", "field": "amount"}}
-        (total,) = await source.query(RetrievalIntent(["x"], {"plant": {"tenant": "b"}}, raw_data=explicit))
+        total = await source.computing().run(Proposal("notes", "sum", field="amount"), {"tenant": "b"})
         assert total.metadata["value"] == 4
 
 

@@ -15,6 +15,8 @@ from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.sources.topic_index import TopicIndexSource
 from groundgraph.sources.topic_index import cluster as clustering
 
+pytestmark = pytest.mark.covers("X4")
+
 WORDS = ["pump", "valve", "cat", "milk", "moon"]
 TEXTS = {
     "p1": "pump leaks",
@@ -35,7 +37,6 @@ def documents(results: list[SourceResult]) -> list[str]:
     return [result.metadata["document"] for result in results]
 
 
-@pytest.mark.covers("X4")
 async def test_a_question_gives_the_clusters_that_it_is_near_to(source):
     found = await ask(indexed(source, "cluster"), "pump", 0.3)
     assert documents(found) == ["p1", "p2", "p3"]
@@ -43,7 +44,6 @@ async def test_a_question_gives_the_clusters_that_it_is_near_to(source):
     assert {result.metadata["found_under"] for result in found} == {"pump, leaks, noise"}
 
 
-@pytest.mark.covers("X4")
 async def test_a_cluster_never_hides_the_best_match_because_it_stands_alone(source):
     found = await ask(indexed(source, "cluster", centroid_score_threshold=0.1), "moon moon moon pump", 0.1)
     assert documents(found) == ["moon", "p1", "p2", "p3"]
@@ -54,7 +54,7 @@ async def test_a_cluster_never_hides_the_best_match_because_it_stands_alone(sour
 PUMPS, CATS = {"p1", "p2", "p3"}, {"c1", "c2"}
 
 
-@pytest.mark.covers("X4", "X5")
+@pytest.mark.covers("X5")
 @pytest.mark.parametrize(
     ("options", "question", "score_threshold", "expected"),
     [
@@ -77,7 +77,6 @@ async def test_each_option_decides_which_passages_come(source, options, question
     assert (len(found) if isinstance(expected, int) else set(found)) == expected
 
 
-@pytest.mark.covers("X4")
 @pytest.mark.parametrize(
     ("options", "label"),
     [
@@ -92,7 +91,6 @@ async def test_labels(source, options, label):
     assert set(found[0].metadata["found_under"].split(", ")) == set(label.split(", "))
 
 
-@pytest.mark.covers("X4")
 async def test_nothing_but_the_question_is_embedded(source):
     vectors = source.embedder.model  # type: ignore[union-attr]
     assert isinstance(vectors, WordVectors)
@@ -104,7 +102,6 @@ async def test_nothing_but_the_question_is_embedded(source):
     assert vectors.written == written
 
 
-@pytest.mark.covers("X4")
 async def test_clusters_are_made_once_per_state_of_the_base(tmp_path, monkeypatch):
     made: list[int] = []
     original = clustering.leader_clusters
@@ -125,7 +122,6 @@ async def test_clusters_are_made_once_per_state_of_the_base(tmp_path, monkeypatc
     assert made == [6, 7]
 
 
-@pytest.mark.covers("X4")
 async def test_the_same_question_gives_the_same_answer(source, tmp_path):
     other = await base(tmp_path / "other.sqlite", dict(reversed(TEXTS.items())), words=WORDS)
     for question in ("pump", "cat moon", "valve milk"):
@@ -133,7 +129,6 @@ async def test_the_same_question_gives_the_same_answer(source, tmp_path):
         assert documents(first) == documents(again)
 
 
-@pytest.mark.covers("X4")
 async def test_several_matching_texts_of_a_chunk_are_one_vector(source):
     stored = await source.topic_store().vectors()
     assert stored is not None
@@ -157,14 +152,12 @@ async def test_no_cluster_and_no_label_escapes_a_filter(tmp_path):
     assert await ask(indexed(source, "cluster"), "pump", filters={"docs": {"tenant": "x"}}) == []
 
 
-@pytest.mark.covers("X4")
 async def test_too_much_to_cluster_is_told(source, monkeypatch):
     monkeypatch.setattr(clustering, "MAX_VECTORS", 3)
     with pytest.raises(SourceUnavailable, match=r"6 passages, and at most 3 .* Use `type: heading_tree`"):
         await ask(indexed(source, "cluster"), "pump")
 
 
-@pytest.mark.covers("X4")
 async def test_vectors_need_a_model_and_an_ingest_that_wrote_them(tmp_path):
     words_only = await base(tmp_path / "w.sqlite", {"a": "pump"})
     with pytest.raises(ConfigurationError, match="type: 'cluster' works with vectors"):
@@ -174,7 +167,6 @@ async def test_vectors_need_a_model_and_an_ingest_that_wrote_them(tmp_path):
         await ask(indexed(late, "cluster"), "pump")
 
 
-@pytest.mark.covers("X4")
 async def test_a_question_without_a_vector_is_answered_by_its_words(tmp_path):
     await base(tmp_path / "kb.sqlite", {"a": "pump", "b": "насос течёт"}, words=WORDS)
     english = Embedder(WordVectors(WORDS), "words", frozenset({"en"}))

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from groundgraph.sources.topic_index import cluster as module
 from groundgraph.sources.topic_index.cluster import TooMuchToCluster, labels, leader_clusters
 
+pytestmark = pytest.mark.covers("X4")
+
 THRESHOLDS = st.sampled_from([0.0, 0.5, 0.7, 0.9, 1.0])
 
 
@@ -24,7 +26,6 @@ def named(count: int) -> list[str]:
     return [f"d#{number}" for number in range(count)]
 
 
-@pytest.mark.covers("X4")
 @given(st.integers(0, 1000), st.integers(0, 60), THRESHOLDS)
 def test_every_vector_is_in_one_cluster_near_to_its_leader(seed, count, threshold):
     vectors = rows(seed, count)
@@ -42,7 +43,6 @@ def test_every_vector_is_in_one_cluster_near_to_its_leader(seed, count, threshol
     assert (apart[~np.eye(len(apart), dtype=bool)] < threshold + 1e-5).all()
 
 
-@pytest.mark.covers("X4")
 @settings(max_examples=50)
 @given(st.integers(0, 1000), st.integers(1, 60), THRESHOLDS, st.integers(0, 100))
 def test_the_order_of_the_vectors_does_not_matter(seed, count, threshold, shuffle):
@@ -58,7 +58,6 @@ def test_the_order_of_the_vectors_does_not_matter(seed, count, threshold, shuffl
     assert groups(leader_clusters(ids, vectors, threshold), ids) == first
 
 
-@pytest.mark.covers("X4")
 def test_blocks_do_not_change_the_clusters(monkeypatch):
     vectors = rows(1, 100)
     whole = leader_clusters(named(100), vectors, 0.9)
@@ -67,7 +66,6 @@ def test_blocks_do_not_change_the_clusters(monkeypatch):
     assert [own.tolist() for own in whole.members] == [own.tolist() for own in blocked.members]
 
 
-@pytest.mark.covers("X4")
 def test_what_would_take_minutes_is_refused_with_the_figure(monkeypatch):
     monkeypatch.setattr(module, "MAX_VECTORS", 10)
     with pytest.raises(TooMuchToCluster, match="it has 11 passages, and at most 10"):
@@ -77,7 +75,6 @@ def test_what_would_take_minutes_is_refused_with_the_figure(monkeypatch):
         leader_clusters(named(9), rows(0, 9), 1.0)
 
 
-@pytest.mark.covers("X4")
 def test_labels_are_the_words_that_tell_a_group_from_the_others():
     groups = [["the pump leaks", "a pump leaks oil"], ["cats like milk", "a cat sleeps"]]
     first, second = labels(groups, top_terms=2, min_word_length=3)
@@ -85,7 +82,6 @@ def test_labels_are_the_words_that_tell_a_group_from_the_others():
     assert second.split(", ")[0] in ("cat", "cats")
 
 
-@pytest.mark.covers("X4")
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -99,7 +95,6 @@ def test_label_options(options, expected):
     assert labels([["the pump leaks", "pump leaks oil"], ["other words"]], **options)[0] == expected
 
 
-@pytest.mark.covers("X4")
 @given(st.lists(st.lists(st.text(max_size=20), max_size=3), max_size=3), st.integers(1, 4))
 def test_any_texts_have_labels_of_at_most_so_many_words(groups, top_terms):
     found = labels(groups, top_terms=top_terms, min_word_length=1)

@@ -10,6 +10,8 @@ from groundgraph.search.topics import Outline, Place
 from groundgraph.sources.topic_index.heading_tree import capped, expanded
 from groundgraph.sources.topic_index.outline_tree import OutlineTree, outline_tree
 
+pytestmark = pytest.mark.covers("X2")
+
 PATHS = st.lists(st.sampled_from("abc"), max_size=4).map(tuple)
 OUTLINES = st.lists(st.tuples(st.sampled_from(["x", "y"]), PATHS), max_size=30)
 MODES = st.sampled_from(["subtree", "children", "leaves"])
@@ -20,7 +22,6 @@ def tree_of(rows: list[tuple[str, tuple[str, ...]]]) -> OutlineTree:
     return outline_tree(Outline(1, [Place(f"{d}#{n}", d, path) for n, (d, path) in ordered]))
 
 
-@pytest.mark.covers("X2")
 @given(OUTLINES)
 def test_every_passage_stands_below_the_headings_of_its_path_and_no_other(rows):
     tree = tree_of(rows)
@@ -32,7 +33,6 @@ def test_every_passage_stands_below_the_headings_of_its_path_and_no_other(rows):
         assert tree.at[place.id] == number
 
 
-@pytest.mark.covers("X2")
 @given(OUTLINES)
 def test_what_stands_below_a_heading_is_of_one_document(rows):
     tree = tree_of(rows)
@@ -43,7 +43,6 @@ def test_what_stands_below_a_heading_is_of_one_document(rows):
             assert heading.depth == tree.headings[heading.parent].depth + 1
 
 
-@pytest.mark.covers("X2")
 @given(OUTLINES, MODES, st.none() | st.integers(0, 4))
 def test_an_expansion_is_in_order_below_its_heading_and_never_empty(rows, mode, depth):
     tree = tree_of(rows)
@@ -55,7 +54,6 @@ def test_an_expansion_is_in_order_below_its_heading_and_never_empty(rows, mode, 
         assert expanded(tree, number, "subtree") == list(tree.below(number))
 
 
-@pytest.mark.covers("X2")
 @given(OUTLINES, st.integers(0, 4))
 def test_a_deeper_look_gives_no_less(rows, depth):
     tree = tree_of(rows)
@@ -69,7 +67,6 @@ def test_a_deeper_look_gives_no_less(rows, depth):
             assert expanded(tree, number, "children") == children
 
 
-@pytest.mark.covers("X2")
 @given(st.lists(st.integers(0, 50), unique=True).map(sorted), st.integers(0, 20), st.lists(st.integers(0, 50)))
 def test_a_cap_keeps_the_order_and_prefers_what_led_there(places, limit, first):
     kept = capped(places, limit, first)
@@ -87,7 +84,6 @@ def test_a_heading_over_all_others_is_the_title_and_one_that_stands_alone_is_not
     assert [heading.depth for heading in plain.headings] == [1, 1, 1]
 
 
-@pytest.mark.covers("X2")
 def test_a_nest_deeper_than_python_recurses():
     deep = tuple(f"h{n}" for n in range(3000))
     tree = tree_of([("x", deep)])

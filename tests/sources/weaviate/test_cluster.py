@@ -18,7 +18,7 @@ from groundgraph.core.errors import GroundGraphError
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.weaviate import WeaviateSource
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.covers("R4")]
 PUMP = "How often is the coolant pump serviced?"
 AT_ONCE = 4
 # Before the kill, and as many afterwards.
@@ -36,7 +36,6 @@ def source(server: WeaviateServer, **options: Any) -> WeaviateSource:
                           **options)  # fmt: skip
 
 
-@pytest.mark.covers("R4")
 async def test_one_of_three_nodes_killed_under_load_fails_no_turn(cluster: Sequence[WeaviateServer]) -> None:
     await make(cluster[0], "Clustered", replication_config=Configure.replication(factor=3))
     memory = {"type": "memory"}
@@ -78,7 +77,6 @@ async def test_one_of_three_nodes_killed_under_load_fails_no_turn(cluster: Seque
     assert set(after_the_kill) == {"pumps/0"}
 
 
-@pytest.mark.covers("R4")
 async def test_with_too_few_nodes_for_the_consistency_level_the_error_is_typed(
     cluster: Sequence[WeaviateServer],
 ) -> None:

@@ -36,7 +36,7 @@ from groundgraph.sources.conformance import check_source
 from groundgraph.sources.weaviate import WeaviateSource
 from groundgraph.testing import NgramEmbeddings, check_filters
 
-pytestmark = [pytest.mark.live, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.live, pytest.mark.asyncio(loop_scope="module"), pytest.mark.covers("R4")]
 PUMP = "How often is the coolant pump serviced?"
 
 
@@ -62,7 +62,6 @@ def articles(server: WeaviateServer, collection: str = "Articles", **options: An
     return opened(WeaviateSource(collection, name="manuals", address=address(server), **given))
 
 
-@pytest.mark.covers("R4")
 async def test_done_when_1_a_source_with_tenants_keeps_the_contract(server: WeaviateServer) -> None:
     await make(server, "TenantsContract", tenants=("north",))
     source = articles(server, "TenantsContract", tenant_from="tenant")
@@ -70,7 +69,6 @@ async def test_done_when_1_a_source_with_tenants_keeps_the_contract(server: Weav
     report.raise_for_failures()
 
 
-@pytest.mark.covers("R4")
 async def test_a_result_is_mapped_from_the_properties_of_a_foreign_collection(source: WeaviateSource) -> None:
     found = (await ask(source, PUMP))[0]
     assert found.content == ARTICLES[0][4]
@@ -86,7 +84,6 @@ async def test_a_result_is_mapped_from_the_properties_of_a_foreign_collection(so
     assert await source.counts() == {"chunks": len(ARTICLES)}
 
 
-@pytest.mark.covers("R4")
 async def test_absolute_scores_stay_apart_and_relevance_is_the_larger_one(source: WeaviateSource) -> None:
     found = await ask(source, PUMP, top_k=10)
     for result in found:
@@ -99,7 +96,6 @@ async def test_absolute_scores_stay_apart_and_relevance_is_the_larger_one(source
     assert found[0].scores["vector"] == pytest.approx(expected, abs=1e-3)
 
 
-@pytest.mark.covers("R4")
 async def test_a_question_about_nothing_in_the_collection_has_low_relevance(source: WeaviateSource) -> None:
     nonsense = await ask(source, "quokka xylophone zeppelin", top_k=5)
     real = await ask(source, "seal of the coolant pump leaks", top_k=5)
@@ -107,7 +103,6 @@ async def test_a_question_about_nothing_in_the_collection_has_low_relevance(sour
     assert await ask(source, "quokka xylophone zeppelin", score_threshold=0.5) == []
 
 
-@pytest.mark.covers("R4")
 async def test_words_alone_and_vectors_alone(server: WeaviateServer) -> None:
     words = articles(server, embedder=None)
     both_scores = [set(result.scores) for result in await ask(words, PUMP)]
@@ -119,7 +114,6 @@ async def test_words_alone_and_vectors_alone(server: WeaviateServer) -> None:
     assert len(await ask_ids(near, "quokka", top_k=10)) == len(ARTICLES), "vectors find the nearest, however far"
 
 
-@pytest.mark.covers("R4")
 async def test_rare_words_weigh_more_than_frequent_ones(server: WeaviateServer) -> None:
     objects = [{**article(0), "slug": str(n), "body": f"the machine number {n}"} for n in range(40)]
     objects.append({**article(0), "slug": "rare", "body": "an astrolabe"})
@@ -130,7 +124,6 @@ async def test_rare_words_weigh_more_than_frequent_ones(server: WeaviateServer) 
     assert found["1"].relevance < 0.1
 
 
-@pytest.mark.covers("R4")
 async def test_the_frequency_of_a_word_is_known_without_counting(server: WeaviateServer) -> None:
     counts = {"everywhere": 90, "often": 60, "sometimes": 20, "rarely": 3, "once": 1}
     filler = [" ".join(f"w{n * 7 + i}" for i in range(5 + n % 20)) for n in range(100)]
@@ -159,7 +152,6 @@ async def test_words_are_sent_as_they_are_written(server: WeaviateServer) -> Non
         assert [(one.source_id, one.relevance) for one in found] == [(str(number), 1.0)], question
 
 
-@pytest.mark.covers("R4")
 async def test_times_that_are_stored_as_text_compare_as_instants(server: WeaviateServer) -> None:
     exact: Any = {"data_type": DataType.TEXT, "tokenization": Tokenization.FIELD}
     times = ["2024-03-31T17:00:00Z", "2024-03-31 19:00+02:00", "2024-04-01T03:00:00.000+10:00", "2024-03-31T17:00:01",
@@ -171,7 +163,6 @@ async def test_times_that_are_stored_as_text_compare_as_instants(server: Weaviat
     assert set(await ask_ids(source, PUMP, written="2024-03-31T19:00:00+02:00")) == {"0", "1", "2"}
 
 
-@pytest.mark.covers("R4")
 async def test_a_filter_reaches_objects_that_are_far_from_the_best(server: WeaviateServer) -> None:
     objects = [{**article(0), "slug": str(n), "body": "coolant pump pump", "manual": "many"} for n in range(60)]
     objects.append({**article(0), "slug": "one", "body": "a pump, once, among many other words of no interest"})
@@ -180,7 +171,6 @@ async def test_a_filter_reaches_objects_that_are_far_from_the_best(server: Weavi
     assert await ask_ids(source, "coolant pump", manual="pumps") == ["one"]
 
 
-@pytest.mark.covers("R4")
 async def test_named_vectors_of_different_sizes(server: WeaviateServer) -> None:
     both = [Configure.Vectors.self_provided(name="small"), Configure.Vectors.self_provided(name="large")]
     await make(server, "Named", objects=[], vectors=both)
@@ -202,7 +192,6 @@ async def test_named_vectors_of_different_sizes(server: WeaviateServer) -> None:
     assert missing.value.field == "medium"
 
 
-@pytest.mark.covers("R4")
 async def test_a_multi_vector_counts_by_its_best_text(server: WeaviateServer) -> None:
     await make(server, "Multi", objects=[], vectors=[Configure.MultiVectors.self_provided(name="match")])
     model = NgramEmbeddings(64)
@@ -218,7 +207,6 @@ async def test_a_multi_vector_counts_by_its_best_text(server: WeaviateServer) ->
     assert found[0].scores["vector"] == pytest.approx(1.0, abs=1e-3)
 
 
-@pytest.mark.covers("R4")
 @pytest.mark.parametrize("distance", ["dot", "l2-squared"])
 async def test_other_distances_give_the_same_cosines(server: WeaviateServer, distance: str) -> None:
     from weaviate.classes.config import VectorDistances
@@ -232,7 +220,6 @@ async def test_other_distances_give_the_same_cosines(server: WeaviateServer, dis
     assert [one.scores["vector"] for one in other] == pytest.approx([one.scores["vector"] for one in known], abs=1e-3)
 
 
-@pytest.mark.covers("R4")
 async def test_a_distance_without_a_relevance_is_refused(server: WeaviateServer) -> None:
     from weaviate.classes.config import VectorDistances
 
@@ -242,7 +229,6 @@ async def test_a_distance_without_a_relevance_is_refused(server: WeaviateServer)
         await ask_ids(articles(server, "Manhattan"), PUMP)
 
 
-@pytest.mark.covers("R4")
 async def test_results_grouped_by_document(server: WeaviateServer) -> None:
     many = [{**article(0), "slug": f"many/{n}", "manual": "many", "body": "pump pump pump"} for n in range(40)]
     await make(server, "Grouped", objects=[*many, article(3), article(1)])
@@ -252,7 +238,6 @@ async def test_results_grouped_by_document(server: WeaviateServer) -> None:
         assert sorted(found) == ["belts", "many", "many", "pumps"]
 
 
-@pytest.mark.covers("R4")
 async def test_neighbours_are_put_around_a_result(server: WeaviateServer) -> None:
     source = articles(server, neighbours=1)
     found = (await ask(source, "pump whose seal leaks", top_k=1))[0]
@@ -274,7 +259,6 @@ async def test_no_neighbour_escapes_a_filter_by_white_space(server: WeaviateServ
     assert other.content == ARTICLES[0][4]
 
 
-@pytest.mark.covers("R4")
 async def test_each_consistency_level_answers(server: WeaviateServer) -> None:
     levels: list[Any] = ["one", "quorum", "all"]
     for level in levels:
@@ -373,7 +357,6 @@ async def test_objects_without_text_come_last(server: WeaviateServer) -> None:
     assert {one.source_id for one in found[1:]} <= {"null", "empty"}
 
 
-@pytest.mark.covers("R4")
 async def test_a_collection_that_is_filled_later_is_searched_as_if_it_had_always_been(
     server: WeaviateServer,
 ) -> None:

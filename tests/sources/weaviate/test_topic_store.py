@@ -23,7 +23,7 @@ from groundgraph.sources.topic_index import TopicIndexSource
 from groundgraph.sources.weaviate import WeaviateSource, topic_store
 from groundgraph.sources.weaviate.results import heading_path
 
-pytestmark = [pytest.mark.live, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.live, pytest.mark.asyncio(loop_scope="module"), pytest.mark.covers("X1")]
 WORDS = ["linux", "windows", "smoke", "flood", "impeller", "shock", "thanks"]
 # Heading path, text, and who may see it.
 GUIDE = [
@@ -112,7 +112,6 @@ async def ask(source: TopicIndexSource, question: str, threshold: float = 0.0, *
     return await source.query(intent, top_k=1, score_threshold=threshold)
 
 
-@pytest.mark.covers("X1")
 @pytest.mark.parametrize("seeds", [1, 10])
 @pytest.mark.parametrize("strategy", ["heading_match", "both"])
 async def test_a_heading_gives_its_whole_subtree_in_order_whatever_the_seeds_are(server, strategy, seeds):
@@ -124,14 +123,12 @@ async def test_a_heading_gives_its_whole_subtree_in_order_whatever_the_seeds_are
     assert found[3].metadata["section"] == "Safety > Water > Pumps"
 
 
-@pytest.mark.covers("X1")
 async def test_vectors_lead_to_the_chapter_that_most_seeds_share(source):
     found = await ask(indexed(source, entry_strategy="vector"), "smoke flood shock impeller", 0.1)
     assert ids(found) == SAFETY
     assert found[1].scores["vector"] > 0.3
 
 
-@pytest.mark.covers("X1")
 async def test_headings_may_be_a_list_and_many_pages_are_read(server, monkeypatch):
     monkeypatch.setattr(topic_store, "_PAGE", 3)
     await made(server, "GuideListed", listed=True)
@@ -140,7 +137,6 @@ async def test_headings_may_be_a_list_and_many_pages_are_read(server, monkeypatc
     assert len((await own.topic_store().outline()).places) == len(GUIDE)
 
 
-@pytest.mark.covers("X1")
 @pytest.mark.parametrize(("given", "path"), [
     ("A > B", ("A", "B")), (["A", "B > C"], ("A", "B > C")), ("A", ("A",)), ("", ()), (None, ()), ([" "], ()),
     ("a>b", ("a>b",)),
@@ -247,7 +243,6 @@ async def test_no_tenant_sees_another_ones_headings_or_passages(server, kind):
         await ask(index, "safety")
 
 
-@pytest.mark.covers("X1")
 @pytest.mark.parametrize("kind", ["heading_tree", "cluster"])
 async def test_an_object_that_is_added_or_deleted_later_is_seen_after_the_refresh(server, monkeypatch, kind):
     monkeypatch.setattr(topic_store, "PAUSE", 0)
@@ -269,7 +264,6 @@ async def test_an_object_that_is_added_or_deleted_later_is_seen_after_the_refres
     assert ids(await ask(index, "safety pump impeller", 0.0)) == before
 
 
-@pytest.mark.covers("X1")
 async def test_what_was_read_ends_after_a_while_and_a_busy_server_is_not_read_all_the_time(server, monkeypatch):
     own = over(server)
     store = own.topic_store()
@@ -289,7 +283,6 @@ async def test_what_was_read_ends_after_a_while_and_a_busy_server_is_not_read_al
     assert await store.revision() not in (first, second)
 
 
-@pytest.mark.covers("X1")
 async def test_a_gone_object_makes_it_read_anew_though_the_count_is_the_same(server, monkeypatch):
     monkeypatch.setattr(topic_store, "PAUSE", 0)
     await made(server, "GuideSwapped")
@@ -305,7 +298,6 @@ async def test_a_gone_object_makes_it_read_anew_though_the_count_is_the_same(ser
     assert ids(await ask(index, "safety")) == SAFETY
 
 
-@pytest.mark.covers("X1")
 async def test_a_cancelled_turn_does_not_throw_away_what_is_being_read(source):
     store = source.topic_store()
     await store.revision()
@@ -320,7 +312,6 @@ async def test_a_cancelled_turn_does_not_throw_away_what_is_being_read(source):
     assert store._known[False].content.revision == store._state.number
 
 
-@pytest.mark.covers("X1")
 @pytest.mark.parametrize(("kind", "limit"), [("heading_tree", "MAX_OBJECTS"), ("cluster", "MAX_VECTORS")])
 async def test_a_collection_that_is_too_large_is_refused(source, monkeypatch, kind, limit):
     monkeypatch.setattr(topic_store, limit, 5)
@@ -328,7 +319,6 @@ async def test_a_collection_that_is_too_large_is_refused(source, monkeypatch, ki
         await ask(indexed(source, kind), "safety")
 
 
-@pytest.mark.covers("X1")
 @pytest.mark.parametrize(
     ("kind", "options", "told"),
     [

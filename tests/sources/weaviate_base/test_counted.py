@@ -9,6 +9,8 @@ import pytest
 from groundgraph.sources.weaviate.statistics import _Best
 from groundgraph.sources.weaviate_base.search import Counted
 
+pytestmark = pytest.mark.covers("R5")
+
 
 def learned() -> Counted:
     counted = Counted().at(5)
@@ -19,7 +21,6 @@ def learned() -> Counted:
     return counted
 
 
-@pytest.mark.covers("R5")
 def test_a_search_under_way_keeps_its_counts_when_another_one_sees_a_newer_base():
     counted = learned()
     before = counted.question(["pump", "leak"])
@@ -32,7 +33,6 @@ def test_a_search_under_way_keeps_its_counts_when_another_one_sees_a_newer_base(
     assert newer.question(["pump"]).df == {}
 
 
-@pytest.mark.covers("R5")
 def test_counts_are_shared_until_the_base_was_written_to_or_they_are_old():
     counted = learned()
     assert counted.at(5) is counted

@@ -21,7 +21,7 @@ from groundgraph.graph.ingest_documents import run_ingest
 from groundgraph.sources.weaviate_base import BasePlace, WeaviateBaseSource, WeaviateStore
 from groundgraph.testing import NgramEmbeddings
 
-pytestmark = [pytest.mark.live, pytest.mark.slow]
+pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.covers("fault 41")]
 COUNT = 200
 
 
@@ -86,7 +86,6 @@ async def undisturbed(server: WeaviateServer, count: int = COUNT) -> set[str]:
     return _undisturbed[count]
 
 
-@pytest.mark.covers("fault 41")
 async def test_a_server_that_is_killed_during_an_ingest_loses_nothing_and_doubles_nothing(weaviate_server, own_server):
     expected = await undisturbed(weaviate_server)
     place = place_on(own_server)
@@ -120,7 +119,6 @@ async def test_a_server_that_is_killed_during_an_ingest_loses_nothing_and_double
     assert (again.written, again.unchanged) == (0, COUNT)
 
 
-@pytest.mark.covers("fault 41")
 async def test_after_a_server_was_killed_right_behind_an_ingest_the_next_one_mends_what_the_index_lost(
     weaviate_server, own_server
 ):
@@ -159,7 +157,6 @@ async def test_verify_repairs_what_an_index_lost_when_the_server_was_killed(weav
         await check_complete(place, expected)
 
 
-@pytest.mark.covers("fault 41")
 def test_a_writer_that_is_killed_again_and_again_ends_with_the_same_and_repeats_little(weaviate_server, tmp_path):
     count, chance = 600, random.Random(6)
     place = place_on(weaviate_server)

@@ -8,10 +8,11 @@ import pytest
 
 from groundgraph.sources.weaviate_base.filters import stored_values, wanted_form
 
+pytestmark = pytest.mark.covers("K11")
+
 HUGE = 10**400
 
 
-@pytest.mark.covers("K11")
 @pytest.mark.parametrize(
     "number", [HUGE, -HUGE, math.inf, -math.inf, math.nan], ids=["huge", "less", "inf", "-inf", "nan"]
 )
@@ -22,7 +23,6 @@ def test_a_number_that_is_none_of_floating_point_is_stored_and_equal_to_itself_a
     assert wanted_form(number) not in stored_values([1, 10**300, str(number)])["equal"]
 
 
-@pytest.mark.covers("K11")
 @pytest.mark.parametrize(("one", "other"), [(1, 1.0), (10**22, 1e22), (-0.0, 0)])
 def test_a_whole_number_is_the_same_whichever_type_it_has(one, other):
     assert wanted_form(one) == wanted_form(other)

@@ -16,9 +16,10 @@ from groundgraph.sources.weaviate_base.objects import document_id
 from groundgraph.sources.weaviate_base.server import BaseState, read_state, write_state
 from groundgraph.sources.weaviate_base.shards import SHARDS, ids_before, ids_of_all, is_in, own_id, shard_of
 
+pytestmark = pytest.mark.covers("K16")
+
 
 @pytest.mark.guard
-@pytest.mark.covers("K16")
 @given(st.text(max_size=40))
 def test_every_document_is_in_one_shard_which_is_one_stretch_of_the_ledger(name: str) -> None:
     if "://" in name:
@@ -29,7 +30,6 @@ def test_every_document_is_in_one_shard_which_is_one_stretch_of_the_ledger(name:
     assert shard == SHARDS - 1 or uuid.UUID(own).int <= uuid.UUID(ids_before(shard + 1)).int
 
 
-@pytest.mark.covers("K16")
 def test_the_pages_of_a_host_share_a_shard_and_many_documents_fill_all() -> None:
     pages = {shard_of(f"https://example.org/{number}") for number in range(50)}
     assert len(pages) == 1
@@ -58,7 +58,6 @@ class Kept:
         return SimpleNamespace(uuid=id_, properties={"value": self.held[id_]})
 
 
-@pytest.mark.covers("K16")
 def test_a_shard_keeps_a_journal_of_its_own_and_the_whole_knows_of_all(place_of_nothing: BasePlace) -> None:
     async def go() -> None:
         kept, place = Kept(), place_of_nothing

@@ -22,7 +22,7 @@ from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSourc
 from groundgraph.sources.topic_index import TopicIndexSource
 from groundgraph.sources.weaviate_base import BasePlace, WeaviateBaseSource, WeaviateStore, topic_store
 
-pytestmark = [pytest.mark.live, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.live, pytest.mark.asyncio(loop_scope="module"), pytest.mark.covers("X1")]
 WORDS = ["linux", "windows", "smoke", "flood", "impeller", "shock", "thanks"]
 FIELDS = {"audience": {"type": "string"}, "user": {"type": "string"}}
 DOCUMENTS = [
@@ -65,7 +65,6 @@ async def both(request, weaviate_server, tmp_path_factory):
         await source.close()
 
 
-@pytest.mark.covers("X1")
 async def test_outline_vectors_and_passages_are_those_of_the_embedded_base(both):
     embedded, weaviate = (source.topic_store() for source in both)
     here, there = await embedded.outline(), await weaviate.outline()
@@ -80,7 +79,7 @@ async def test_outline_vectors_and_passages_are_those_of_the_embedded_base(both)
     assert await weaviate.passages([*ids, "gone.md#0", "guide.md#99"], {}) == await embedded.passages(ids, {})
 
 
-@pytest.mark.covers("X1", "X2", "X4")
+@pytest.mark.covers("X2", "X4")
 @pytest.mark.parametrize(
     "options",
     [{}, {"entry_strategy": "vector", "seed_score_threshold": 0.5}, {"expansion_mode": "leaves"}, {"type": "cluster"}],
@@ -151,7 +150,6 @@ async def test_a_topic_holds_nothing_of_another_tenant(weaviate_server):
     await store.close()
 
 
-@pytest.mark.covers("X1")
 async def test_turns_wait_for_one_reading_and_one_that_gives_up_loses_nothing(both, monkeypatch):
     _, weaviate = both
     source = WeaviateBaseSource(weaviate._weaviate.server.place, name="docs", fields=FIELDS)

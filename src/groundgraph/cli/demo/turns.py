@@ -181,7 +181,7 @@ def demo_embedder() -> Embedder | None:
     folder = os.environ.get(MODEL_FOLDER)
     if not folder:
         return None
-    from groundgraph.graph.configured_embedder import configured_embedder
+    from groundgraph.graph.configured_models import configured_embedder
 
     section = {"provider": "fastembed", "model": Path(folder).name, "folder": str(Path(folder).absolute())}
     return configured_embedder(load_settings({"embeddings": section, "knowledge_base": None, "sources": []}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any, NamedTuple
@@ -99,16 +99,22 @@ class ModelCheck:
         turns = [one for one in self.counting if one.case.skill in ANSWER_SKILLS - {"long"}]
         seconds = sorted(one.seconds for one in turns)
         first = [one.first for one in turns if one.first is not None]
-        sent, received = (fmean(sum(call.get(key, 0) for call in one.calls) for one in turns) for key in _TOKENS)
-        price = (sent * self.price.sent + received * self.price.received) / PER if self.price else None
         return {
             "seconds": round(median(seconds), 3),
             "seconds_90": round(seconds[math.ceil(0.9 * len(seconds)) - 1], 3),
             "first_text": round(median(first), 3) if first else None,
             "streams": sum(one.pieces > 1 for one in turns) > len(turns) / 2,
+            **self._tokens([one.calls for one in turns]),
+        }
+
+    def _tokens(self, calls: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+        """The mean of tokens sent and received over turns with these `calls`, and what they cost."""
+        sent, received = (fmean(sum(call.get(key, 0) for call in own) for own in calls) for key in _TOKENS)
+        price = (sent * self.price.sent + received * self.price.received) / PER if self.price else None
+        return {
             "input_tokens": round(sent),
             "output_tokens": round(received),
-            "estimated": any(call.get("estimated") for one in turns for call in one.calls),
+            "estimated": any(call.get("estimated") for own in calls for call in own),
             "price": None if price is None else round(price, 6),
         }
 

@@ -26,7 +26,7 @@ from groundgraph.evals.model_check.verdicts import (
     rewriting_marks,
 )
 from groundgraph.evals.run_queries import EvaluationFailed, Progress
-from groundgraph.graph.configured_judge import configured_judge
+from groundgraph.graph.configured_models import configured_judge
 from groundgraph.graph.retrieval import retrieval_graph
 from groundgraph.graph.turn import turn_graph
 from groundgraph.models.call_model import call_with_retries, collect_chain_calls
@@ -172,9 +172,12 @@ async def run_cases(
     if any(one.failure for one in found):
         await check.reach(cases[0])
     again = [await check.by_document(case) for case in cases if case.skill == "citing"]
+    return [*found, *again, *[await check.repaired(case) for case in _wrongly_cited(found)]]
+
+
+def _wrongly_cited(found: Sequence[Asked]) -> list[Case]:
     answered = [one for one in found if not one.marks.get("answers", ("it is no answer",))]
-    wrong = [one.case for one in answered if one.marks.get("form") or one.marks["passage"]]
-    return [*found, *again, *[await check.repaired(case) for case in wrong]]
+    return [one.case for one in answered if one.marks.get("form") or one.marks["passage"]]
 
 
 class _Check:

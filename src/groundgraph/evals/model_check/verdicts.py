@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from groundgraph.answers.check_entailment import EVEN_ODDS
 from groundgraph.evals.model_check.cases import Case, common_words
+from groundgraph.nodes.second_opinion import EVEN_ODDS
 from groundgraph.text.words import sentences, words
 
 # What a model is marked for, in the order in which it is told.

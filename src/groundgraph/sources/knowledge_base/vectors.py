@@ -369,12 +369,10 @@ class VectorCache:
             if known and known.revision == revision:
                 return known
             saved = saved_name(connection) if self._folder else ""
-            base = known if known and known.is_of(revision.base, dimension, saved) else None
-            if base and base.revision.changes > revision.changes:
-                if not from_scratch:
-                    raise OutdatedSnapshot
-                base = None
-            base = base or self._begun(connection, revision, dimension, saved)
+            if known and known.is_of(revision.base, dimension, saved) and not _is_newer(known, revision, from_scratch):
+                base = known
+            else:
+                base = self._begun(connection, revision, dimension, saved)
             loaded = _brought_up_to(base, connection, revision)
             if not loaded.saved and loaded.there.size and loaded.there.mean() < 1 - _MOST_GONE:
                 loaded = _brought_up_to(Vectors(revision, dimension), connection, revision)
@@ -389,6 +387,13 @@ class VectorCache:
         if mapped is None and vectors_after(connection, 0, dimension) > FEW:
             raise VectorsUnsaved
         return Vectors(revision, dimension, mapped)
+
+
+def _is_newer(known: Vectors, revision: Revision, from_scratch: bool) -> bool:
+    newer = known.revision.changes > revision.changes
+    if newer and not from_scratch:
+        raise OutdatedSnapshot
+    return newer
 
 
 def _brought_up_to(old: Vectors, connection: sqlite3.Connection, revision: Revision) -> Vectors:

@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.evidence import SourceResult, jsonable
 from groundgraph.core.latest import Latest
-from groundgraph.core.registry import nearest
 from groundgraph.sources.sql.any_database import ComputingDatabase, Version
-from groundgraph.sources.sql.compute import FUNCTIONS, Computation, Computed, check_field, compute
+from groundgraph.sources.sql.compute import Computation, compute
 from groundgraph.sources.sql.find_cue import Cue, Language, find_cue, language_of, parts_of
 from groundgraph.sources.sql.read_question import (
     LONGEST_VALUE,
@@ -25,9 +23,8 @@ from groundgraph.sources.sql.read_question import (
     read_computation,
     read_rows,
 )
-from groundgraph.sources.sql.shape import Column, TableShape, decode
+from groundgraph.sources.sql.shape import Column, TableShape, Vocabulary, decode
 from groundgraph.sources.sql.sql_dialect import may_match
-from groundgraph.sources.sql.vocabulary import Vocabulary
 from groundgraph.text.follow_up import subjectless_stems
 from groundgraph.text.words import stems
 
@@ -72,28 +69,6 @@ class Computer:
         self._database = database
         self._named = named
         self._vocabularies: Latest[tuple[Any, ...], tuple[TableShape, Vocabulary]] = Latest(_KEPT)
-
-    def explicit(
-        self, wanted: Mapping[str, Any], shapes: Sequence[TableShape], filters: Mapping[str, Any]
-    ) -> SourceResult:
-        """What `raw_data["aggregate"]` of an intent asks for.
-
-        Args:
-            wanted: `function`, and where needed `field` and `table`.
-            shapes: the tables of the source, the likeliest first.
-            filters: checked conditions.
-
-        Raises:
-            FilterInvalid: the function is no name, or the field or the table is not there.
-        """
-        function, field = wanted.get("function"), str(wanted.get("field") or "")
-        if not isinstance(function, str):
-            raise FilterInvalid(f"A computation needs a function, one of {', '.join(FUNCTIONS)}, not {function!r}.")
-        if function not in FUNCTIONS or self._database is None:
-            return self._unstated(function, shapes, offered=False)
-        shape = _table(wanted.get("table"), [field, *filters] if field else list(filters), shapes)
-        check_field(shape, function, field)
-        return self._stated(self._database, Computation(function, shape, field, (filters,) if filters else ()))
 
     def by_rule(self, asked: Question, shapes: Sequence[TableShape], best: str) -> SourceResult | None:
         """The computation that a question asks for, or that it needs one; None for any other question.
@@ -180,14 +155,15 @@ class Computer:
         metadata = {
             "computed": True,
             "function": computation.function,
-            "field": computation.field or None,
+            "field": None,
             "filters": jsonable(computation.merged_filters()),
             "rows": computed.rows,
             "value": jsonable(computed.value),
             "table": computation.shape.name,
             "section": computation.shape.name,
         }
-        return SourceResult(_statement(computation, computed), computation.id(), *self._named, 1.0, metadata)
+        content = f"{computation.in_words()}: {computed.value}"
+        return SourceResult(content, computation.id(), *self._named, 1.0, metadata)
 
     def _unstated(self, needs: str, shapes: Sequence[TableShape], *, offered: bool, **why: Any) -> SourceResult:
         can = offered and self._database is not None
@@ -291,26 +267,6 @@ def _rows_and_nothing_else(
     asks = found.conditions or any(map(language.rows.search, parts))
     named = found.names_table or (alone and found.names_condition)
     return found if asks and found.is_whole and named else None
-
-
-def _table(name: Any, fields: Sequence[str], shapes: Sequence[TableShape]) -> TableShape:
-    if name is None:
-        fitting = [shape for shape in shapes if all(shape.column(field) for field in fields)]
-        return fitting[0] if fitting else shapes[0]
-    for shape in shapes:
-        if shape.name == name:
-            return shape
-    known = [shape.name for shape in shapes]
-    raise FilterInvalid(f"There is no table '{name}' to compute over.{nearest(str(name), known)} Tables: {known}.")
-
-
-def _statement(computation: Computation, computed: Computed) -> str:
-    if computed.value is None:
-        return f"{computation.in_words()}: there is none, since no row has a value"
-    value = round(computed.value, 6) if isinstance(computed.value, float) else computed.value
-    over = "" if computation.function == "count" else f" (over {computed.rows} rows)"
-    others = f"; {computed.left_out} rows were left out, their value is no number" if computed.left_out else ""
-    return f"{computation.in_words()}: {value}{over}{others}"
 
 
 def _unread(named: Sequence[Reading], text: str) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from groundgraph.search.rank import take_turns
 from groundgraph.sources.sql.answer_by_computing import Computer
 from groundgraph.sources.sql.answer_by_computing import Question as Computable
 from groundgraph.sources.sql.any_database import AnyDatabase, Version
+from groundgraph.sources.sql.compute import computable_table, run_proposal
 from groundgraph.sources.sql.introspect import check_columns
-from groundgraph.sources.sql.run_proposal import computable_table, run_proposal
 from groundgraph.sources.sql.shape import Column, Fields, TableShape, Wanted, row_content, row_key, row_metadata
 from groundgraph.sources.sql.sql_dialect import may_match
 from groundgraph.text.words import numbered, stems
@@ -154,9 +154,6 @@ class SqlEngine(ABC):
         filters = self.checked_filters(intent.filters.get(self._name, {}), tables.shapes)
         if top_k < 1:
             return []
-        wanted = intent.raw_data.get("aggregate")
-        if isinstance(wanted, Mapping) and wanted.get("source", self._name) == self._name:
-            return [self._computer.explicit(wanted, self._routed(intent.text_queries, tables), filters)]
         asked = [
             Asked(text, filters, top_k, (vectors or {}).get(text), score_threshold, intent.message)
             for text in intent.text_queries
@@ -201,12 +198,16 @@ class SqlEngine(ABC):
         for shape in tables.shapes if called else ():
             name = stems(shape.name.replace("_", " "))[-1:]
             wanted = [number for word, number in called if [word] == name]
-            if wanted and (key := _numeric_key(shape)) and may_match(shape, asked.filters):
-                found = self._database.fetch(shape, wanted, asked.filters).values()
-                # SQLite may number its rows beside the key.
-                held = [row for row in found if row[key] in wanted]
-                rows += [self._result(shape, row, relevance=1.0, score=0.0) for row in held]
+            rows += self._rows_with_key(shape, wanted, asked.filters) if wanted else []
         return rows
+
+    def _rows_with_key(self, shape: TableShape, wanted: Sequence[int], filters: Filters) -> list[SourceResult]:
+        key = _numeric_key(shape)
+        if not key or not may_match(shape, filters):
+            return []
+        found = self._database.fetch(shape, wanted, filters).values()
+        # SQLite may number its rows beside the key.
+        return [self._result(shape, row, relevance=1.0, score=0.0) for row in found if row[key] in wanted]
 
     def computable(self, names: Sequence[str], given: Filters) -> list[ComputableTable]:
         """See `core.computation.Computing.tables`."""
@@ -240,13 +241,6 @@ class SqlEngine(ABC):
             metadata=metadata,
             score=score,
         )
-
-    def _routed(self, texts: Sequence[str], tables: Tables) -> list[TableShape]:
-        """All tables, those that fit the first text best in front."""
-        if len(tables.shapes) < 2 or not texts:
-            return tables.shapes
-        order = self._routed_names(tables, texts[0], len(tables.shapes))
-        return sorted(tables.shapes, key=lambda shape: order.index(shape.name) if shape.name in order else len(order))
 
     def checked_filters(self, given: Filters, shapes: Sequence[TableShape]) -> dict[str, Any]:
         """`given` in their plain form; see `check_filters`.

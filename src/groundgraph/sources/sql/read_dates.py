@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date, timedelta
+from itertools import chain
 from typing import Any
 
 from groundgraph.sources.sql.find_cue import Language
-from groundgraph.sources.sql.shape import TableShape
-from groundgraph.sources.sql.vocabulary import Vocabulary, name_stems, spaced, stands_behind
+from groundgraph.sources.sql.shape import Column, TableShape, Vocabulary, name_stems, spaced, stands_behind
 from groundgraph.text.follow_up import language_words
-from groundgraph.text.quantities import take_dates
+from groundgraph.text.quantities import Date, take_dates
 from groundgraph.text.words import stems, words
 
 YEAR = re.compile(r"[12]\d{3}")
@@ -28,26 +28,39 @@ def date_condition(
     Of the date columns it is the only one that `_meant_dates` gives for the words of `every` part.
     A month by itself is that of the only year in which the column has it.
     """
-    dated, months = _meant_dates(shape, every, language), language.months
-    asked = stems(said)
+    dated, asked = _meant_dates(shape, every, language), stems(said)
     if len(dated) != 1:
         return {}, asked
     rest, dates = take_dates(_ORDINAL.sub("", said))
     if dates:
-        plain = len(dates) == 1 and dates[0].year and not dates[0].swapped and not _years(stems(rest))
-        within = _within(dates[0].year or 0, dates[0].month, dates[0].day) if plain else None
+        within = _within_one(dates) if not _years(stems(rest)) else None
         return ({dated[0]: within}, stems(rest)) if within else ({}, asked)
-    # Behind the name of another column it is a value of that: "sponsor 1999".
+    # Behind the name of another column a year is a value of that: "sponsor 1999".
     others = [column.name for column in shape.columns if column.name != dated[0]]
     years = [at for at in _years(asked) if not any(stands_behind(name, asked[at], said) for name in others)]
+    return _year_or_month(dated[0], asked, years, language.months, vocabulary)
+
+
+def _year_or_month(
+    column: str, asked: Sequence[str], years: Sequence[int], months: Sequence[str], vocabulary: Vocabulary
+) -> tuple[dict[str, Any], list[str]]:
+    """The condition on `column` of the only year, which stands at one of the places `years`, or the only month by
+    itself, and the stems without it."""
     named = [at for at, stem in enumerate(asked) if stem in months]
     if len(years) == 1 and not named:
-        return {dated[0]: _within(int(asked[years[0]]))}, _without(asked, years)
+        return {column: _within(int(asked[years[0]]))}, _without(asked, years)
     if years or len(named) != 1:
-        return {}, asked
+        return {}, list(asked)
     month = months.index(asked[named[0]]) + 1
-    year = _only_year(dated[0], asked[named[0]], month, vocabulary)
-    return ({dated[0]: _within(year, month)}, _without(asked, named)) if year else ({}, asked)
+    year = _only_year(column, asked[named[0]], month, vocabulary)
+    return ({column: _within(year, month)}, _without(asked, named)) if year else ({}, list(asked))
+
+
+def _within_one(dates: Sequence[Date]) -> dict[str, str] | None:
+    """The days of the only one of `dates`, whose year is said and whose day and month are sure."""
+    one = dates[0]
+    plain = len(dates) == 1 and one.year and not one.swapped
+    return _within(one.year or 0, one.month, one.day) if plain else None
 
 
 def _years(asked: Sequence[str]) -> list[int]:
@@ -77,13 +90,17 @@ def _only_year(column: str, said: str, month: int, vocabulary: Vocabulary) -> in
     return 0 if is_other or len(known) != 1 else known.pop()
 
 
+def _says_when(column: Column, language: Language) -> bool:
+    return not language.deciding.isdisjoint(words(spaced(column.name)))
+
+
 def _meant_dates(shape: TableShape, asked: Sequence[str], language: Language) -> list[str]:
     """The date columns that a question may mean: the named ones, else the declared, else those that are called date. Of
     "How many patients were there in 2024?" none is meant that is called "birth_date", or "patient_since"."""
-    columns = {one.name: one for one in shape.columns if one.kind in ("date", "datetime")}
-    dated = [name for name in columns if language.deciding.isdisjoint(words(spaced(name)))]
-    called = {stem for word in language_words("computing", "date") for stem in stems(word)}
-    named = [name for name in dated if name_stems(columns[name]) & set(asked)]
-    declared = [name for name in dated if columns[name].declared]
-    plain = [name for name in dated if name_stems(columns[name]) <= called]
-    return next((names for names in (named, declared, plain) if len(names) == 1), named or declared or plain)
+    dated = [one for one in shape.columns if one.kind in ("date", "datetime") and not _says_when(one, language)]
+    called = set(chain.from_iterable(map(stems, language_words("computing", "date"))))
+    named = [one.name for one in dated if name_stems(one) & set(asked)]
+    declared = [one.name for one in dated if one.declared]
+    plain = [one.name for one in dated if name_stems(one) <= called]
+    fitting = [names for names in (named, declared, plain) if names]
+    return min(fitting, key=lambda names: len(names) > 1, default=[])

@@ -15,8 +15,7 @@ from typing import Any
 from groundgraph.sources.sql.compute import Computation, is_numeric
 from groundgraph.sources.sql.find_cue import Cue, Language, may_be_read, plain_words
 from groundgraph.sources.sql.read_dates import YEAR, date_condition
-from groundgraph.sources.sql.shape import TableShape
-from groundgraph.sources.sql.vocabulary import Vocabulary, name_stems, spaced, stands_behind
+from groundgraph.sources.sql.shape import TableShape, Vocabulary, name_stems, spaced, stands_behind
 from groundgraph.text.follow_up import language_words
 from groundgraph.text.words import fold, stem, stems, words
 
@@ -215,14 +214,14 @@ def _read(
         named = _named_last(left[behind:], awaited, table)
         length, found = _value_at(asked, position, said, vocabulary)
         own = asked[position : position + length]
+        # One of yes and no says it too.
         flagged = bool(found) and not named and bool(_flags(own, shape))
         size = 0 if named or flagged else _name_at(asked[position:], found, length, (shape.name, *names))
         if length <= size:
             length, found = size, {}
         if found:
-            column = _meant(found, named)
-            # Of several columns; or one of yes and no says it; or it may deny another value, as "nicht offen" does.
-            if column is None or flagged or (own[1:] and tuple(own[1:]) in vocabulary and _denies(found[column])):
+            column = None if flagged else _told(found, own, named, vocabulary)
+            if column is None:
                 return None
             for value in found[column]:
                 _add(conditions, column, value)
@@ -245,6 +244,16 @@ def _value_at(
     if asked[position].isdecimal():
         found = {column: values for column, values in found.items() if _means_number(column, asked[position], said)}
     return (length if found else 0), found
+
+
+def _told(
+    found: Mapping[str, Sequence[Any]], own: Sequence[str], named: Sequence[str], vocabulary: Vocabulary
+) -> str | None:
+    """The column that a value stands for with its stems `own`; None where it may be of several, or deny another value,
+    as "nicht offen" does."""
+    column = _meant(found, named)
+    denied = column is not None and own[1:] and tuple(own[1:]) in vocabulary and _denies(found[column])
+    return None if denied else column
 
 
 def _denies(values: Iterable[Any]) -> bool:

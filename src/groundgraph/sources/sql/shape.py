@@ -1,4 +1,5 @@
-"""What a source knows of a table: its columns, how a row is named, and which columns are searched."""
+"""What a source knows of a table: its columns, how a row is named, which columns are searched, and
+what its values and columns are called."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from groundgraph.core.evidence import jsonable
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.check_options import fields_by_name
-from groundgraph.text.words import stems
+from groundgraph.text.words import fold, stems
 
 # The fields that a user declares for a SQL source, in any of the forms that a configuration may have.
 
@@ -393,3 +394,23 @@ class Wanted:
         """The columns that the configuration names."""
         content = [self.content_field] if self.content_field else []
         return list(dict.fromkeys([*content, *self.search_fields, *self.fields]))
+
+
+# By the stems of values, the columns that hold them and the values as they are stored there.
+Vocabulary = Mapping[tuple[str, ...], Mapping[str, Sequence[Any]]]
+
+
+def stands_behind(column: str, value: Any, said: str) -> bool:
+    """Whether the folded text `said` says `value` right behind the name of `column`."""
+    name, own = re.escape(fold(spaced(column))), re.escape(fold(str(value)).strip())
+    return bool(own) and re.search(rf"(?<!\w){name}[\s:=]+{own}(?![\w+#])", said) is not None
+
+
+def name_stems(column: Column) -> set[str]:
+    """The stems of the name of `column`."""
+    return set(stems(spaced(column.name)))
+
+
+def spaced(name: str) -> str:
+    """`name` as it is said."""
+    return name.replace("_", " ")

@@ -42,6 +42,15 @@ if TYPE_CHECKING:
 # Making a base ready for writing: its collections, its identity, its fields, and what a killed writer left.
 
 
+async def _mended(server: BaseServer, state: BaseState) -> tuple[BaseState, Verified]:
+    """The state without its last writes, which are looked for, and what had to be repaired."""
+    if not await mend_recent(server, state):
+        return replace(state, recent=()), Verified()
+    # The server was killed, and what it lost need not be all of the last writes.
+    repaired = await verify(server)
+    return replace(state, changes=(await server.state()).changes + 1, recent=()), repaired
+
+
 async def ready_for_writing(
     server: BaseServer, identity: BaseIdentity, fields: Sequence[str], *, rebuild: bool
 ) -> tuple[BaseState, Verified]:
@@ -61,11 +70,7 @@ async def ready_for_writing(
     state = await without_pending(server, state)
     repaired = Verified()
     if state.recent and state.number == (held or state).number:
-        if await mend_recent(server, state):
-            # The server was killed, and what it lost need not be all of the last writes.
-            repaired = await verify(server)
-            state = replace(state, changes=(await server.state()).changes + 1)
-        state = replace(state, recent=())
+        state, repaired = await _mended(server, state)
     if state != held:
         # An ingest that finds nothing new writes nothing.
         await save(server, state)

@@ -9,6 +9,8 @@ import pytest
 from groundgraph.core.latest import Latest
 from groundgraph.sources.sql.postgres.lexemes import Lexemes, spellings
 
+pytestmark = pytest.mark.covers("R3")
+
 
 class Emptied(Latest):
     """Another thread empties it as soon as it was asked."""
@@ -24,7 +26,6 @@ class Emptied(Latest):
         return found
 
 
-@pytest.mark.covers("R3")
 def test_counts_that_another_thread_forgets_meanwhile_are_no_error():
     lexemes = Lexemes("english")
     lexemes._common = {}
@@ -32,21 +33,18 @@ def test_counts_that_another_thread_forgets_meanwhile_are_no_error():
     assert lexemes._frequencies(None, None, ["pump"], 10) == {"pump": 3}
 
 
-@pytest.mark.covers("R3")
 def test_queries_that_another_thread_forgets_meanwhile_are_no_error():
     lexemes = Lexemes("english")
     lexemes._queries = Emptied(pumps="'pump'")
     assert lexemes._looked_up(connection("utf-8"), ["pumps"]) == {"pumps": "'pump'"}
 
 
-@pytest.mark.covers("R3")
 def test_a_word_that_the_encoding_of_the_database_lacks_is_in_no_row():
     lexemes = Lexemes("simple")
     lexemes._queries = Emptied(café="'café'")
     assert lexemes._looked_up(connection("iso8859-1"), ["насос", "café"]) == {"насос": None, "café": "'café'"}
 
 
-@pytest.mark.covers("R3")
 def test_a_word_is_looked_for_as_it_was_written_and_folded():
     assert spellings("Café") == {"cafe": ["cafe", "café"]}
 

@@ -11,6 +11,8 @@ from groundgraph.sources.sql import SqlSource
 from groundgraph.sources.sql.postgres.lexemes import Weighted, candidates_statement
 from groundgraph.sources.sql.shape import Wanted
 
+pytestmark = pytest.mark.covers("L5")
+
 SCRIPT = """
 CREATE TABLE docs (id int PRIMARY KEY, body text, category text, region text);
 INSERT INTO docs SELECT n, 'word' || n % 5000 || ' thing' || n % 97 || ' part' || n % 11, 'c' || n % 50,
@@ -42,7 +44,6 @@ async def plan(source, seeds, filters):
     return "\n".join(lines)
 
 
-@pytest.mark.covers("L5")
 @pytest.mark.live
 @pytest.mark.parametrize(
     ("seeds", "filters", "filter_index"),
@@ -63,7 +64,6 @@ async def test_text_and_filter_are_served_by_indexes_and_the_text_index_is_read_
     assert filter_index in found, found
 
 
-@pytest.mark.covers("L5")
 @pytest.mark.live
 async def test_behind_a_narrow_filter_the_commonest_words_are_not_looked_up(docs, statements):
     source = opened(SqlSource(docs, table="docs", name="docs", text_search_fields=["body"]))

@@ -10,6 +10,8 @@ import pytest
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.sources.sql.postgres.connect import Running
 
+pytestmark = pytest.mark.covers("fault 31")
+
 
 class Connection:
     """A connection of psycopg whose cancelling takes a while."""
@@ -22,7 +24,6 @@ class Connection:
         assert self.go_on.wait(30)
 
 
-@pytest.mark.covers("fault 31")
 def test_a_connection_is_not_given_back_while_the_server_is_told_to_end_its_statement():
     running, connection, given_back = Running(), Connection(), threading.Event()
     ended = threading.Event()
@@ -47,7 +48,6 @@ def test_a_connection_is_not_given_back_while_the_server_is_told_to_end_its_stat
         thread.join(30)
 
 
-@pytest.mark.covers("fault 31")
 def test_a_query_that_was_cancelled_begins_no_other_statement():
     running = Running()
     running.cancel()

@@ -67,8 +67,7 @@ async def test_questions_are_counted_by_the_database(plant, question, value):
 )
 async def test_the_five_functions_run_on_the_server(plant, function, field, value):
     asked = source(plant, tables=["incidents", "pumps"])
-    wanted = {"aggregate": {"function": function, "field": field, "table": "incidents"}}
-    (found,) = await ask(asked, "anything", raw=wanted)
+    found = await asked.computing().run(Proposal("incidents", function, field=field), {})
     assert found.metadata["value"] == value
 
 

@@ -1,4 +1,5 @@
-"""The words of the page, in the language of whoever reads it."""
+"""What a request tells: its path below where the router stands, and the language of its reader, in which the page
+speaks."""
 
 from __future__ import annotations
 
@@ -9,6 +10,17 @@ from typing import Any
 
 from starlette.requests import HTTPConnection
 from yaml import safe_load
+
+
+def own_path(scope: Mapping[str, Any]) -> str:
+    """The path of a request as the router has it."""
+    return str(scope["path"]).removeprefix(scope.get("root_path", ""))
+
+
+def own_address(request: HTTPConnection) -> str:
+    """The address of the page, with a slash at its end."""
+    return f"{request.url.scheme}://{request.url.netloc}{request.scope.get('root_path', '')}/"
+
 
 _LANGUAGE = "en"
 # What the server tells a reader stands among the words under names that begin so, in English as the server says it.
