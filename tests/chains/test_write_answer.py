@@ -211,3 +211,17 @@ async def test_an_estimate_stands_in_for_usage_that_the_provider_does_not_report
 @pytest.mark.covers("fault 70")
 async def test_the_answers_id_derives_from_the_turn():
     assert answer_id(TURN) == answer_id(dict(TURN)) == "answer-t1"
+
+
+@pytest.mark.covers("S3", "S8")
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("General knowledge: tokens expire after a day.", "insufficient"),
+        ("After an hour [1]. General knowledge: some last a day.", "answered"),
+    ],
+)
+async def test_general_knowledge_alone_beside_evidence_is_no_answer_from_it(text, outcome):
+    draft, _, _ = await write(text, synthesis={"allow_parametric": True})
+    assert draft["outcome"] == outcome
+    assert any("general knowledge" in note for note in draft["notes"]) is (outcome == "insufficient")

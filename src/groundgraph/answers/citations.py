@@ -20,7 +20,7 @@ from groundgraph.answers.sentence_index import (
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Citation, Flag, FoundQuote
 from groundgraph.text.original import Original
-from groundgraph.text.words import sentences
+from groundgraph.text.words import LANGUAGES, language_data, sentences
 
 # The sentences of an answer.
 
@@ -102,6 +102,10 @@ def _joined(claim: Claim, labels: str, end: int) -> Claim:
 def labels_of(text: str) -> list[int]:
     """The labels of `text`, which holds no code, in order and each once."""
     return list(dict.fromkeys(number for match in LABEL.finditer(text) for number in label_numbers(match.group(1))))
+
+
+# How a sentence begins that the model marks as not taken from the evidence, as its prompt tells it to.
+GENERAL_KNOWLEDGE = tuple(mark for language in LANGUAGES for mark in language_data(language, "replies", "general"))
 
 
 @dataclass(frozen=True)

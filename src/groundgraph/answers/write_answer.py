@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.answers.answer_prompt import Assignment, answer_id, answer_messages
-from groundgraph.answers.citations import Claim, claims_of
+from groundgraph.answers.citations import GENERAL_KNOWLEDGE, CheckedAnswer, Claim, claims_of
 from groundgraph.answers.gated_model import AnswerGate, GatedChatModel, Written, unstreamed
 from groundgraph.answers.structured_answer import AnswerTemplates, structured_draft
 from groundgraph.core.errors import ModelBudgetSpent, ModelError
@@ -157,6 +157,8 @@ def _draft(
     outcome = outcome_of(written, finish, must_cite=_must_cite(task))
     if outcome == "insufficient" and finish == "stop":
         notes = [note("abstained", language, missing=""), *notes]
+    elif outcome == "answered" and task.evidence and _leaves_evidence(task, written):
+        outcome, notes = "insufficient", [note("general_knowledge", language), *notes]
     reasons = {
         "error": lambda: note("answer_incomplete", language, reason=failure),
         "refusal": lambda: note("refused", language),
@@ -174,6 +176,12 @@ def _draft(
         "written": written.by_model,
         "body": written.by_model,
     }
+
+
+def _leaves_evidence(task: Assignment, written: Written) -> bool:
+    """Whether every sentence is marked as general knowledge, where that is allowed."""
+    answer = CheckedAnswer(written.text[: written.by_model], "", {}, general=GENERAL_KNOWLEDGE)
+    return task.options.allow_parametric is True and not answer.claims
 
 
 def _must_cite(task: Assignment) -> bool:

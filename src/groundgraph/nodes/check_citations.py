@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, cast
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.answers.citations import CheckedAnswer
+from groundgraph.answers.citations import GENERAL_KNOWLEDGE, CheckedAnswer
 from groundgraph.answers.gated_model import by_hand
 from groundgraph.core.evidence import EvidenceRecord, SourceResult
 from groundgraph.core.evidence_store import EvidenceStore
@@ -26,7 +26,6 @@ from groundgraph.resilience.blocking import run_blocking
 from groundgraph.settings.answers import CitationCheckSettings
 from groundgraph.settings.context import Context, Options, options_in_force
 from groundgraph.settings.settings import Settings
-from groundgraph.text.words import LANGUAGES, language_data
 
 if TYPE_CHECKING:
     from groundgraph.nodes.second_opinion import AskJudge, Opinion
@@ -140,10 +139,6 @@ def repeated(text: str) -> int | None:
         if len(zlib.compress(part, 1)) <= MOST_SHARE * len(part):
             return start
     return None
-
-
-# How a sentence begins that the model marks as not taken from the evidence, as its prompt tells it to.
-GENERAL_KNOWLEDGE = tuple(mark for language in LANGUAGES for mark in language_data(language, "replies", "general"))
 
 
 # More characters of answer and evidence are compared beside the event loop.
