@@ -81,10 +81,6 @@ async def _plant(workshop: Workshop, records: Records) -> AsyncIterator[Any]:
         yield source
 
 
-def _computed(text: str, **wanted: Any) -> dict[str, Any]:
-    return {"text_queries": [text], "raw_data": {"aggregate": {"table": "incidents", **wanted}}}
-
-
 _PLANT: _Intents = [
     {"text_queries": ["oil"]},
     {"text_queries": ["incidents of a pump by Grundig"]},
@@ -93,10 +89,6 @@ _PLANT: _Intents = [
     {"text_queries": ["How many incidents have the severity critical?"]},
     {"text_queries": ["How many pumps are there?"]},
     {"text_queries": ["What is the total cost of critical incidents?"]},
-    _computed("x", function="count"),
-    {**_computed("x", function="sum", field="cost"), "filters": {"sql": {"severity": "critical"}}},
-    _computed("x", function="max", field="day"),
-    _computed("x", function="median", field="cost"),
 ]
 
 

@@ -67,13 +67,13 @@ def _environment() -> Environment:
     return environment
 
 
-def compile_intent_template(source: str, *, key: str = "intent.template") -> Template:
+def compile_intent_template(source: str) -> Template:
     """The compiled template of an intent.
 
     Raises:
         TemplateInvalid: see `compile_template`.
     """
-    return compile_template(source, key=key, environment=_environment())
+    return compile_template(source, key="intent.template", environment=_environment())
 
 
 def render_intent(

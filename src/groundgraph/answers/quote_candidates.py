@@ -116,14 +116,16 @@ def _candidates_in(
     found = []
     for place, (sentence, weight, shown) in enumerate(held, 1):
         if (shown or whole) and (weight or named):
-            text, own = content[sentence.start : sentence.end], sentence.stems
-            topic = TOPIC * asked.share(only_named) if (only_named := named - own) else 0.0
+            text = content[sentence.start : sentence.end]
+            topic = TOPIC * asked.share(only_named) if (only_named := named - sentence.stems) else 0.0
             share = weight / asked.total + topic
-            worth = (share + LEAD / place + about) * (
-                discount if sentence.quotable or text.rstrip().endswith((":", "...", "…")) else discount * IN_BLOCK
-            )
+            worth = (share + LEAD / place + about) * (discount * (1.0 if _stands_alone(sentence, text) else IN_BLOCK))
             found.append(Candidate(label, sentence, text, min(1.0, share) * discount, worth, discount, weight > 0))
     return found
+
+
+def _stands_alone(sentence: Sentence, text: str) -> bool:
+    return sentence.quotable or text.rstrip().endswith((":", "...", "…"))
 
 
 def hidden_in(result: SourceResult) -> Iterator[tuple[int, int]]:

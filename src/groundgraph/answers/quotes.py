@@ -131,25 +131,25 @@ def with_hidden(question: str, quotes: list[Quote], evidence: Sequence[SourceRes
     return [best, *quotes][:MAX_QUOTES] if ahead else [*quotes[: MAX_QUOTES - 1], best]
 
 
-def select_for_parts(parts: Sequence[str], evidence: Sequence[SourceResult], limit: int = MAX_QUOTES) -> list[Quote]:
+def select_for_parts(parts: Sequence[str], evidence: Sequence[SourceResult]) -> list[Quote]:
     """The best blocks of each of `parts`, which a question consists of, in turn; at least one of each that is answered.
 
     None for a part of which no sentence holds `PART_SHARE`: what the others find is no answer to it.
     """
-    found = [[one for one in select_quotes(part, evidence, limit) if one.score >= PART_SHARE] for part in parts]
+    found = [[one for one in select_quotes(part, evidence) if one.score >= PART_SHARE] for part in parts]
     chosen: list[Quote] = []
     for one in filter(None, chain.from_iterable(zip_longest(*found))):
-        if len(chosen) < max(limit, len(parts)) and not any(map(one.repeats, chosen)):
+        if len(chosen) < max(MAX_QUOTES, len(parts)) and not any(map(one.repeats, chosen)):
             chosen.append(one)
     return chosen
 
 
-def closest_quotes(question: str, evidence: Sequence[SourceResult], limit: int = MAX_QUOTES) -> list[Quote]:
+def closest_quotes(question: str, evidence: Sequence[SourceResult]) -> list[Quote]:
     """The best block of the first piece, then the best blocks, for a question that nothing answers: which passage comes
     closest is better told by its rank than by its sentences."""
     first = select_quotes(question, evidence[:1], 1)
-    others = [one for one in select_quotes(question, evidence, limit) if not any(map(one.repeats, first))]
-    return [*first, *others][:limit]
+    others = [one for one in select_quotes(question, evidence) if not any(map(one.repeats, first))]
+    return [*first, *others][:MAX_QUOTES]
 
 
 class _Block(NamedTuple):

@@ -68,10 +68,13 @@ def _chosen(settings: Settings, passed: Embeddings | Embedder | str | None) -> E
         return None
     if section.folder is not None:
         section = section.model_copy(update={"folder": settings.at(section.folder)})
-    problem = embedding_problem(section, key) if _is_local(section) else None
-    if problem:
-        raise ConfigurationError([Problem(key, problem.message)])
+    return _of_section(section, key)
+
+
+def _of_section(section: EmbeddingSettings, key: str) -> Embedder:
     if _is_local(section):
+        if problem := embedding_problem(section, key):
+            raise ConfigurationError([Problem(key, problem.message)])
         return _embedder(_ReadOnFirstUse(section), section.full_name, section)
     try:
         return _embedder(_built(section), section.full_name, section)

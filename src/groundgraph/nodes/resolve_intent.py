@@ -228,10 +228,17 @@ def _in_context(message: str, state: StageInput, settings: Settings) -> list[str
     earlier = recent_conversation(state.get("messages", []), state["turn"], settings.intent.max_context_turns)
     if not follow_ups or not (is_follow_up(message) or _replies(message, earlier, settings)):
         return [message]
+    return _behind_earlier(message, asked, earlier)
+
+
+def _behind_earlier(message: str, asked: str, earlier: Sequence[BaseMessage]) -> list[str]:
+    """`message`, and what it asks behind the question before it and behind the passage quoted last."""
     questions = [str(other.text) for other in earlier if isinstance(other, HumanMessage)]
-    quoted = earlier[-1].response_metadata.get(QUOTED) if earlier else None
+    if not questions:
+        return [message]
+    quoted = earlier[-1].response_metadata.get(QUOTED)
     behind = [f"{quoted} {asked}"] if isinstance(quoted, str) else []
-    return [contextualised(asked, questions[-1]), message, *behind] if questions else [message]
+    return [contextualised(asked, questions[-1]), message, *behind]
 
 
 def _replies(message: str, earlier: Sequence[BaseMessage], settings: Settings) -> bool:

@@ -22,6 +22,8 @@ from groundgraph.serve.users import KnowsUsers, with_cookie
 _OPEN = ("/", "/sign-in", "/api/page", "/health", "/ready")
 _STATIC = "/static/"
 _DOCUMENTS = "/api/documents/"
+# Of the body of any other request.
+_MOST_BYTES = 1_000_000
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -70,17 +72,13 @@ class Gate:
         hosts: the names under which the server is reached; any when there are none. A page elsewhere that gives its own
             name our address would else speak with us in the name of its reader.
         rate: of whoever changes or asks something.
-        most_bytes: of a request's body; a document that is dropped on the page may have more.
     """
 
-    def __init__(
-        self, app: ASGIApp, users: KnowsUsers, hosts: tuple[str, ...] = (), *, rate: Rate, most_bytes: int = 1_000_000
-    ) -> None:
+    def __init__(self, app: ASGIApp, users: KnowsUsers, hosts: tuple[str, ...] = (), *, rate: Rate) -> None:
         self.app = app
         self._users = users
         self._hosts = hosts
         self._rate = rate
-        self._most = most_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As every ASGI application."""
@@ -95,10 +93,7 @@ class Gate:
         if refusal:
             await refused(scope, *refusal)(scope, receive, _with_headers(send))
             return
-        await self.app(scope, _Bounded(receive, self._most_of(own_path(scope))), _with_headers(send))
-
-    def _most_of(self, path: str) -> int:
-        return max(self._most, MOST_BYTES) if path.startswith(_DOCUMENTS) else self._most
+        await self.app(scope, _Bounded(receive, _most_of(own_path(scope))), _with_headers(send))
 
     def _refusal_of_headers(self, headers: Headers, most: int) -> tuple[int, str] | None:
         if self._hosts and _host(headers) not in self._hosts:
@@ -112,7 +107,7 @@ class Gate:
 
     async def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         request, path = with_cookie(HTTPConnection(scope)), own_path(scope)
-        if refusal := self._refusal_of_headers(request.headers, self._most_of(path)):
+        if refusal := self._refusal_of_headers(request.headers, _most_of(path)):
             return refusal
         user = None if path.startswith(_STATIC) else await self._users.of_request(request)
         if user is None and path not in _OPEN and not path.startswith(_STATIC):
@@ -122,6 +117,11 @@ class Gate:
         if scope["method"] not in ("GET", "HEAD") and not self._rate.allows(name or _address(scope)):
             return 429, "Too many requests. Wait a little."
         return None
+
+
+def _most_of(path: str) -> int:
+    """Of how many bytes the body of a request may be: a document that is dropped on the page may have more."""
+    return MOST_BYTES if path.startswith(_DOCUMENTS) else _MOST_BYTES
 
 
 class _Bounded:

@@ -129,20 +129,21 @@ async def _other_records(store: BaseStore, thread_id: str, record: Mapping[str, 
 
 # The databases give the newest first, so more of them would name the same conversations and older ones.
 _LOOKED_AT = 200
+_FEW = 5
 _ALL_RECORDS = provenance_namespace("-")[:-1]
 
 
-async def latest_threads(store: BaseStore, most: int = 5) -> list[str]:
-    """The ids of conversations, that with the newest turn first; `most` is how many at most."""
+async def latest_threads(store: BaseStore) -> list[str]:
+    """The ids of a few conversations, that with the newest turn first."""
     items = await store.asearch(_ALL_RECORDS, limit=_LOOKED_AT)
     records = _newest_first([item.value for item in items])
     named = (str(record["thread_id"]) for record in records if record.get("thread_id") is not None)
-    return list(dict.fromkeys(named))[:most]
+    return list(dict.fromkeys(named))[:_FEW]
 
 
-async def latest_turns(store: BaseStore, thread_id: str, most: int = 5) -> list[str]:
-    """The ids of the turns of one conversation, the newest first; `most` is how many at most."""
-    return [str(record["turn_id"]) for record in reversed(await recorded_turns(store, thread_id))][:most]
+async def latest_turns(store: BaseStore, thread_id: str) -> list[str]:
+    """The ids of a few turns of one conversation, the newest first."""
+    return [str(record["turn_id"]) for record in reversed(await recorded_turns(store, thread_id))][:_FEW]
 
 
 async def recorded_threads(store: BaseStore) -> dict[str, list[dict[str, Any]]]:

@@ -18,7 +18,7 @@ from groundgraph.core.filters import check_filters
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.sql.any_database import ComputingDatabase
-from groundgraph.sources.sql.shape import Column, TableShape
+from groundgraph.sources.sql.shape import Column, Join, TableShape
 from groundgraph.sources.sql.sql_dialect import from_clause, may_match
 from groundgraph.text.words import stems
 
@@ -147,9 +147,13 @@ def _keys(shape: TableShape, all_shapes: Sequence[TableShape]) -> Iterator[str]:
     yield from (names[0] for names in shape.unique if len(names) == 1)
     for join in shape.joins:
         yield join.column
-        inner = {*join.other.primary_key, *join.other.references, join.key}
-        yield from (label for label, name in join.columns if name in inner or _is_named_key(name, named))
+        yield from _partners_keys(join, named)
     yield from (item.name for item in shape.own_columns if _is_named_key(item.name, named))
+
+
+def _partners_keys(join: Join, tables: Sequence[set[str]]) -> Iterator[str]:
+    inner = {*join.other.primary_key, *join.other.references, join.key}
+    yield from (label for label, name in join.columns if name in inner or _is_named_key(name, tables))
 
 
 def _is_named_key(name: str, tables: Sequence[set[str]]) -> bool:
@@ -203,11 +207,15 @@ def _check(table: ComputableTable, plan: Proposal) -> None:
     for name in (*plan.group_by, *([plan.field] if plan.field else [])):
         if name not in fields:
             raise FilterInvalid(f"The table '{table.name}' has no field '{name}'.{nearest(name, list(fields))}")
+    _check_groups(fields, plan)
+    _check_field(table, plan)
+
+
+def _check_groups(fields: Mapping[str, Mapping[str, Any]], plan: Proposal) -> None:
     if len(plan.group_by) > _MOST_FIELDS or any(fields[name]["type"] in _NO_GROUPS for name in plan.group_by):
         raise FilterInvalid(f"Rows are taken together by at most {_MOST_FIELDS} fields that hold single values.")
     if plan.order not in ("", *ORDERS) or type(plan.limit) is not int or not 1 <= plan.limit <= MOST_GROUPS:
         raise FilterInvalid(f"The order is one of {', '.join(ORDERS)}, and the limit from 1 to {MOST_GROUPS}.")
-    _check_field(table, plan)
 
 
 def _check_field(table: ComputableTable, plan: Proposal) -> None:
