@@ -18,7 +18,8 @@ from groundgraph.core.evidence import SourceResult, changed
 from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import own_words, parting_words, question_weight, subjectless_stems
+from groundgraph.text.follow_up import own_words, question_weight, subjectless_stems
+from groundgraph.text.small_talk import parting_words
 from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, script_of, stems, words
 
 # Whether a question can be answered, from the evidence alone and without a model.
