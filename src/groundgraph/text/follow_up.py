@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Any
 
 from groundgraph.text.words import (
@@ -91,6 +92,8 @@ LEAST_AROUND = 3
 # A question with as many content words needs no sentence before it.
 LEAST_WHOLE = 3
 _BETWEEN_CLAUSES = re.compile(r"[,;:](?=\s)|[()\n—–]")
+# Letters with digits behind them, as they stand by themselves: in a path or a dotted name they say where, not what.
+_CODE = re.compile(r"(?<![\w./\\:@#-])[^\W\d_]+[-_]?\d+(?![\w/\\]|[.:@-]\w)")
 _WORD_START = re.compile(r"(?<!\w)\w")
 
 
@@ -105,6 +108,8 @@ def asked_parts(message: str) -> tuple[str, ...]:
     plain = _without_courtesies(message)
     spans = [plain[start:end] for start, end in sentences(plain)]
     parts = [part for text in _asking(spans) for clause in _asking_clauses(text) for part in _joined(clause)]
+    if coded := _code_parts(plain, parts):
+        return coded
     telling = list(filter(_tells, dict.fromkeys(parts)))[:MAX_PARTS]
     if len(telling) > 1 or _is_whole(telling, spans):
         return tuple(telling)
@@ -113,6 +118,26 @@ def asked_parts(message: str) -> tuple[str, ...]:
     if content >= LONG_MESSAGE and around >= LEAST_AROUND:
         return tuple(telling)
     return () if plain == message else (plain,)
+
+
+def _code_parts(message: str, parts: Sequence[str]) -> tuple[str, ...]:
+    """The clauses of `message` that hold a code, as one part, where nothing else is asked about: "can you help me?", or
+    in a long message without a question, such as a log."""
+    if not _CODE.search(message):
+        return ()
+    asks = " ".join(part for part in parts if part.endswith("?") or begins_asking(part))
+    if _CODE.search(asks) or not (_asks_of_code() | subjectless_stems()).issuperset(stems(asks)):
+        return ()
+    if not asks and len(query_stems(message)) < LONG_MESSAGE:
+        return ()
+    clauses = (clause.strip(" ,;:\n") for span in sentences(message) for clause in _clauses(message[slice(*span)]))
+    part = " ".join([clause for clause in dict.fromkeys(clauses) if _CODE.search(clause)][-MAX_PARTS:])
+    return (part,) if part and part != message else ()
+
+
+def _clauses(sentence: str) -> list[str]:
+    starts = [0, *map(re.Match.end, _BETWEEN_CLAUSES.finditer(sentence))]
+    return [sentence[start:end] for start, end in zip(starts, [*starts[1:], len(sentence)], strict=True)]
 
 
 def _without_courtesies(message: str) -> str:
@@ -185,9 +210,7 @@ def _asking_clauses(sentence: str) -> list[str]:
     A clause that says little and leans on what stands before stays with it.
     """
     starts = [0, *map(re.Match.end, _BETWEEN_CLAUSES.finditer(sentence))]
-    clauses = [
-        sentence[start:end].strip(" ,;:") for start, end in zip(starts, [*starts[1:], len(sentence)], strict=True)
-    ]
+    clauses = [clause.strip(" ,;:") for clause in _clauses(sentence)]
     if ";" in sentence:
         return [clause for clause in clauses if begins_asking(clause)] or [sentence]
     at = starts[_asking_one(clauses)]
@@ -325,7 +348,8 @@ def question_weight(asked: Sequence[str], df: Mapping[str, int], documents: int)
 
 def subject_of(asked: Sequence[str], held: Collection[str]) -> Sequence[str]:
     """Those of the stems `asked` that are `held` or do not only say how it is asked; all when that leaves none."""
-    return [stemmed for stemmed in asked if stemmed in held or stemmed not in subjectless_stems()] or asked
+    asking = asking_stems(asked)
+    return [stemmed for stemmed in asked if stemmed in held or stemmed not in asking] or asked
 
 
 def standing_question(question: str, intent: Mapping[str, Any]) -> str:
@@ -375,6 +399,32 @@ def subjectless_stems() -> frozenset[str]:
         phrases.update(*(language_data(language, "asks_for", kind) for kind in ("number", "name")))
         phrases.update(language_data(language, "follow_up", "pronouns"))
     return _courtesies().union(stemmed for phrase in phrases for stemmed in stems(phrase))
+
+
+_LETTERS_AND_DIGITS = re.compile(r"[^\W\d_]+\d")
+# The words of a code that is written with a hyphen are its letters, hardly more than these, and a number.
+_CODE_LETTERS = 3
+
+
+def codes_in(asked: Sequence[str]) -> list[frozenset[str]]:
+    """The stems of each code among those of a question: of "E042", and of "INC-10234"."""
+    whole = [frozenset((stemmed,)) for stemmed in asked if _LETTERS_AND_DIGITS.match(stemmed)]
+    near = pairwise(asked)
+    return whole + [
+        frozenset(pair) for pair in near if pair[1].isdecimal() and pair[0].isalpha() and len(pair[0]) <= _CODE_LETTERS
+    ]
+
+
+def asking_stems(asked: Sequence[str]) -> frozenset[str]:
+    """The stems that only say how it is asked in a question of the stems `asked`: no text need hold them. Beside a code
+    so do words such as "mean", "fix" and "error"."""
+    return subjectless_stems() | _asks_of_code() if codes_in(asked) else subjectless_stems()
+
+
+@cache
+def _asks_of_code() -> frozenset[str]:
+    said = words(" ".join(language_words("asks_of_code") | language_words("asks")))
+    return frozenset(map(stem, said)) - frozenset(map(stem, stop_words()))
 
 
 @cache

@@ -18,7 +18,7 @@ from groundgraph.core.evidence import SourceResult, changed
 from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import own_words, question_weight, subjectless_stems
+from groundgraph.text.follow_up import asking_stems, own_words, question_weight
 from groundgraph.text.small_talk import parting_words
 from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, script_of, stems, words
 
@@ -150,11 +150,9 @@ def _held(numbers: set[str], texts: Sequence[str]) -> set[str]:
 
 def _subject(question: str, pieces: Sequence[_Piece]) -> list[str]:
     """The stems of `question` that some piece holds, or that do not only say how it asks."""
-    return [
-        stem
-        for stem in query_stems(question)
-        if stem not in subjectless_stems() or any(stem in piece.counts for piece in pieces)
-    ]
+    asked = query_stems(question)
+    asking = asking_stems(asked)
+    return [stem for stem in asked if stem not in asking or any(stem in piece.counts for piece in pieces)]
 
 
 def _counted(question: str, pieces: Sequence[_Piece]) -> list[float]:
@@ -179,10 +177,11 @@ def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
     """The content words of `question`, as they stand there, that no piece of `evidence` holds in any form. What only
     says how it is asked, as in "how many", need stand nowhere."""
     held = [_read(*_texts(result)).counts.keys() for result in evidence]
+    asking = asking_stems(query_stems(question))
     missing: dict[str, str] = {}
     for match in WORD.finditer(question):
         own = _stems(match.group())
-        if not subjectless_stems().issuperset(own) and all(counts.isdisjoint(own) for counts in held):
+        if not asking.issuperset(own) and all(counts.isdisjoint(own) for counts in held):
             missing.setdefault(own[0], match.group())
     return list(missing.values())
 
