@@ -98,8 +98,8 @@ async def test_the_next_message_chooses_and_the_question_is_searched_with_its_va
 
 @pytest.mark.parametrize(
     "reply",
-    ["How are valves cleaned?", "What does Pump Vega weigh?", "What is Pump Vega?", "3", "0", "thanks"]
-    + ["Orion or Vega?", "1 or 2", "not the Vega", "everything but Orion", "not 2"],
+    ["How are valves cleaned?", "What does Pump Vega weigh?", "What is Pump Vega?", "thanks", "Vega weight"]
+    + ["How much does the second weigh?", "not the Vega, but what does Orion weigh?", "the 2 valves", "12 bar"],
 )
 async def test_any_other_message_is_a_question_of_its_own(reply):
     graph = shop()
@@ -108,6 +108,23 @@ async def test_any_other_message_is_a_question_of_its_own(reply):
     assert output["provenance"]["question"] == reply
     assert "chosen" not in output["provenance"]
     assert output["outcome"] != "clarify"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["3", "0", "number 7", "the fifth", "both", "neither", "none of them", "Orion or Vega?", "1 or 2", "not 2", "all"]
+    + ["not the Vega", "everything but Orion", "beide", "keine von beiden", "les deux", "ninguna", "обе", "не Vega"],
+)
+async def test_a_message_that_says_no_more_than_that_it_chooses_none_is_asked_again(reply):
+    graph = shop()
+    first = await ask(graph, QUESTION)
+    for _ in range(2):
+        output = await ask(graph, reply)
+        assert (output["outcome"], output["choices"]) == ("clarify", first["choices"])
+        assert (output["provenance"]["question"], output["provenance"]["chosen"]["choice"]) == (QUESTION, None)
+        assert output["answer"] == first["answer"]
+    output = await ask(graph, "2")
+    assert (output["outcome"], THREE in output["answer"], TWO in output["answer"]) == ("answered", True, False)
 
 
 async def test_words_that_choose_nothing_and_ask_nothing_go_on_from_what_was_asked():
@@ -431,9 +448,36 @@ def test_every_label_chooses_its_own_choice_and_every_number_where_there_are_num
     choices: Any = [{"label": label, "field": "f", "value": label, "citations": [1]} for label in labels]
     asked: Any = {"question": "a", "message_id": "m", "choices": choices}
     for at, label in enumerate(labels):
-        assert picked(label, asked)["label"].casefold() == label.casefold()
+        assert picked(label, asked).choice["label"].casefold() == label.casefold()
         if numbered(labels):
-            assert picked(f" {at + 1} ", asked)["label"] in (label, f"{at + 1}")
+            assert picked(f" {at + 1} ", asked).choice["label"] in (label, f"{at + 1}")
+
+
+AROUND = ["{}", "the {}", "{} please", "{}, thanks!", "I mean the {}.", "the {} one", "It's for the {}.",
+          "die {} bitte", "ich meine {}", "le {} s'il vous plaît", "je prends {}", "la {} por favor", "quiero {}",
+          "выбираю {}"]  # fmt: skip
+PLACES = [
+    ["1", "#1", "no. 1", "Nr. 1", "№ 1", "option 1", "first", "number one", "erste", "numéro 1", "première",
+     "primera", "первая", "вариант 1"],
+    ["2", "2)", "n° 2", "number 2", "Nummer 2", "second", "two", "zweite", "deuxième", "segundo", "вторую",
+     "номер два"],
+    ["3", "option 3", "third", "last", "dritten", "troisième", "dernier", "la última", "третий", "последняя"],
+]  # fmt: skip
+PRODUCT = st.lists(st.sampled_from(["Vega", "Mini", "Orion", "Pump", "Max"]), min_size=1, max_size=3, unique=True)
+PRODUCTS_SAID = st.lists(PRODUCT.map(" ".join), min_size=3, max_size=3, unique_by=lambda label: "".join(sorted(label)))
+
+
+@given(PRODUCTS_SAID, st.integers(0, 2), st.sampled_from(AROUND), st.data())
+def test_a_choice_is_the_longest_label_or_the_place_that_is_said_whatever_stands_around_it(labels, at, around, data):
+    choices: Any = [{"label": label, "field": "product", "value": label, "citations": [1]} for label in labels]
+    asked: Any = {"question": QUESTION, "message_id": "m", "choices": choices}
+    told = data.draw(st.sampled_from([labels[at], labels[at].lower(), *PLACES[at]]))
+    assert picked(around.format(told), asked).choice == choices[at]
+    for other in ("What does {} weigh?", "Wie schwer ist {}?", "Combien pèse {} ?", "Сколько весит {}?", "{} hall"):
+        assert picked(other.format(labels[at]), asked) is None
+    denied = picked(data.draw(st.sampled_from(["not {}", "nicht {}", "pas {}", "не {}"])).format(told), asked)
+    assert denied is not None
+    assert denied.choice is None
 
 
 @given(

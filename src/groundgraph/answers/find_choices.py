@@ -64,6 +64,32 @@ def telling_stems(labels: Sequence[str]) -> list[set[str]]:
     return [{stem for stem in one if counts[stem] < len(labels)} for one in own]
 
 
+def places_said(labels: Sequence[str], said: Sequence[str]) -> tuple[set[int], list[str]]:
+    """Which of `labels` the stems `said` name, from 0, and the stems that are left: of labels that contain each other
+    the longest that is said; else those that are told by a word."""
+    left, found = list(said), set[int]()
+    own = [tuple(spoken_stems(label)) for label in labels]
+    for at in sorted(range(len(labels)), key=lambda at: -len(own[at])):
+        left, count = without_phrase(left, own[at])
+        found |= {at} if count else set()
+    if found:
+        return found, left
+    told = {at for at, telling in enumerate(telling_stems(labels)) if not telling.isdisjoint(left)}
+    return told, [word for word in left if all(word not in own[at] for at in told)]
+
+
+def without_phrase(said: Sequence[str], phrase: Sequence[str]) -> tuple[list[str], int]:
+    """`said` without each `phrase` in it, and how many there were."""
+    left, at, count, length = list(said), 0, 0, len(phrase)
+    while length and at + length <= len(left):
+        if left[at : at + length] == list(phrase):
+            del left[at : at + length]
+            count += 1
+        else:
+            at += 1
+    return left, count
+
+
 def names_one(labels: Sequence[str], texts: Iterable[str]) -> bool:
     """Whether one of `texts` says by which of `labels` it is meant."""
     telling = set(chain.from_iterable(telling_stems(labels)))

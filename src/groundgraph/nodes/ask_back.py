@@ -165,7 +165,8 @@ def asks_back(choose: Callable[[AsksBackInput], Awaitable[str]]) -> Callable[[As
     async def decided(state: AsksBackInput) -> str:
         ranking, turn = state["ranking"], state["turn"]
         weak = ranking["style"] is None or ranking["insufficient"] or ranking["needs"]
-        settled = turn["chosen"] or turn["small_talk"] or turn["path"] == "state_facts"
+        chosen = turn["chosen"] is not None and turn["chosen"]["choice"] is not None
+        settled = chosen or turn["small_talk"] or turn["path"] == "state_facts"
         return await choose(state) if weak or settled or not ranking["refs"] else STEP
 
     return decided

@@ -116,8 +116,8 @@ def resolve_intent(
             intent = await _extracted(state, extract, asked, calls)
         else:
             intent = await _with_queries(state, settings, query_model, prompts, calls)  # type: ignore[arg-type]
-        if state["turn"]["chosen"]:
-            intent = _narrowed(intent, state["turn"]["chosen"]["choice"], asked)
+        if (chosen := state["turn"]["chosen"]) and chosen["choice"]:
+            intent = _narrowed(intent, chosen["choice"], asked)
         enforced = enforced_filters(settings, options.scope, signed_in(runtime))
         checked, skipped = enforce_filters(_after(earlier, intent), asked, enforced)
         if state["turn"]["path"] == "state_facts":

@@ -324,7 +324,7 @@ def _months() -> frozenset[str]:
 
 
 @cache
-def _small_words() -> frozenset[str]:
+def small_words() -> frozenset[str]:
     """The stop words of all languages."""
     return frozenset[str]().union(*map(_meaningless_in, LANGUAGES))
 
@@ -406,7 +406,7 @@ def _is_ordinal(number: str, beside: tuple[str, str], text: str) -> bool:
         return False
     if fold(following.rstrip(".,;)")) in _months():
         return True
-    if fold(previous) not in _small_words() or _begins_sentence(following):
+    if fold(previous) not in small_words() or _begins_sentence(following):
         return False
     language = detect_language(text)
     return bool(language_data(language, "ordinal_stop")) and fold(previous) in _meaningless_in(language)
@@ -414,7 +414,7 @@ def _is_ordinal(number: str, beside: tuple[str, str], text: str) -> bool:
 
 def _begins_sentence(word: str) -> bool:
     """Whether `word` has its capital only because a sentence begins with it, as far as small words tell."""
-    return word[:1].isupper() and fold(word.rstrip(",")) in _small_words()
+    return word[:1].isupper() and fold(word.rstrip(",")) in small_words()
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
