@@ -66,18 +66,17 @@ def says(spoken: Sequence[str], phrases: Sequence[Phrase]) -> bool:
     beginning: dict[str, list[Phrase]] = {}
     for phrase in phrases:
         beginning.setdefault(phrase[0], []).append(phrase)
-    return any(
-        _stands(spoken, start, phrase, 0) for start, word in enumerate(spoken) for phrase in beginning.get(word, ())
-    )
+    return any(_end(spoken, start, phrase) for start, word in enumerate(spoken) for phrase in beginning.get(word, ()))
 
 
-def _stands(spoken: Sequence[str], at: int, phrase: Phrase, part: int) -> bool:
-    """Whether `phrase` from its `part` on stands in `spoken` from `at` on."""
-    if part == len(phrase):
-        return True
-    if phrase[part] == GAP:
-        return any(_stands(spoken, at + skipped, phrase, part + 1) for skipped in range(GAP_WORDS + 1))
-    return at < len(spoken) and spoken[at] == phrase[part] and _stands(spoken, at + 1, phrase, part + 1)
+def _end(spoken: Sequence[str], at: int, phrase: Phrase) -> int:
+    """Where `phrase` ends in `spoken` when it stands there from `at` on; 0 when it does not."""
+    if not phrase:
+        return at
+    if phrase[0] == GAP:
+        ends = (_end(spoken, at + skipped, phrase[1:]) for skipped in range(GAP_WORDS + 1))
+        return next(filter(None, ends), 0)
+    return _end(spoken, at + 1, phrase[1:]) if at < len(spoken) and spoken[at] == phrase[0] else 0
 
 
 # The parts of a message that ask something, without a model: what stands around a question must not dilute it.
@@ -105,7 +104,7 @@ def asked_parts(message: str) -> tuple[str, ...]:
     questions that are joined by a word such as "and" are two parts. One question in a short message is asked with all
     of it, but for what is said before and behind it only out of politeness.
     """
-    plain = _without_courtesies(message)
+    plain = corrected(_without_courtesies(message))
     spans = [plain[start:end] for start, end in sentences(plain)]
     parts = [part for text in _asking(spans) for clause in _asking_clauses(text) for part in _joined(clause)]
     if coded := _code_parts(plain, parts):
@@ -152,6 +151,37 @@ def _without_courtesies(message: str) -> str:
             break
         start = found.end()
     return message[start:end].strip()
+
+
+def corrected(message: str) -> str:
+    """What a short `message` says behind words that only correct what was said before, such as "no, I meant" or "not 18
+    but"; all of it where it begins with none, or with one such as the "no" of "No pump runs"."""
+    starts = [found.start() for found in _WORD_START.finditer(message)]
+    spoken = spoken_stems(message)
+    if len(starts) != len(spoken) or len(query_stems(message)) >= LONG_MESSAGE:
+        return message
+    at, kept = 0, 0
+    while end := max((_end(spoken, at, phrase) for phrase in _corrections()), default=0):
+        single, at = end - at == 1, end
+        if at < len(spoken) and not (single and _runs_on(message[starts[at - 1] : starts[at]])):
+            kept = at
+    return message[starts[kept] :] if kept else message
+
+
+def _runs_on(between: str) -> bool:
+    """Whether no mark stands behind the word with which `between` begins."""
+    return between.strip()[-1:].isalnum()
+
+
+@cache
+def _corrections() -> tuple[Phrase, ...]:
+    return cue_phrases("follow_up", "corrections")
+
+
+def is_correction(message: str) -> bool:
+    """Whether `message` corrects what was said before, and is no question by itself."""
+    rest = corrected(message)
+    return rest != message and not begins_asking(rest)
 
 
 def _is_courtesy(text: str) -> bool:
@@ -236,7 +266,7 @@ def begins_asking(clause: str) -> bool:
 
 def _holds_asking(clause: str) -> bool:
     spoken, openings = spoken_stems(clause), _openings()
-    return any(_stands(spoken, at, phrase, 0) for at, word in enumerate(spoken) for phrase in openings.get(word, ()))
+    return any(_end(spoken, at, phrase) for at, word in enumerate(spoken) for phrase in openings.get(word, ()))
 
 
 Phrases = Mapping[str, list[tuple[str, ...]]]
@@ -299,14 +329,14 @@ def _joints() -> frozenset[str]:
 
 def is_follow_up(message: str) -> bool:
     """Whether `message` points back: its first question holds a pronoun that nothing before it explains, or begins with
-    a connective, or has no content word of its own.
+    a connective, or has no content word of its own; or it corrects what was said.
 
     Shortness alone is no sign: "Who is Putin?" is a whole question.
     """
     asked = next(iter(asked_parts(message)), message)
     if not any(words(asked)):
         return False
-    return is_leaning(_unexplained(asked)) or not own_words(asked)
+    return is_leaning(_unexplained(asked)) or not own_words(asked) or is_correction(message)
 
 
 def is_leaning(question: str) -> bool:
