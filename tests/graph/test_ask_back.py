@@ -222,6 +222,53 @@ async def test_the_answer_to_a_follow_up_that_was_asked_back_about_goes_on_from_
     assert "two years" in output["answer"]
 
 
+NESTED = [
+    record(n, f"The warranty of the pump lasts {years} years.", product=product)
+    for n, (product, years) in enumerate([("Orion", "two"), ("Vega", "three"), ("Vega Mini", "four"), ("X", "five")])
+]
+UNNAMED = record(9, "The warranty of the pump begins on delivery.")
+
+
+@pytest.mark.covers("S8")
+@pytest.mark.parametrize(
+    ("question", "held"),
+    [
+        ("How long does the warranty of the {} pump last?", "{}"),
+        ("Vega warranty of the pump", "three"),
+        ("How long does the warranty of the Vega Mini last, the pump?", "four"),
+        ("Wie lange dauert die warranty der pump Vega Mini?", "four"),
+    ],
+)  # fmt: skip
+async def test_a_value_that_the_question_names_is_meant_and_no_passage_is_said_to_lack_it(question, held):
+    for product, years in [("Orion", "two"), ("Vega", "three"), ("Vega Mini", "four")]:
+        output = await ask(shop([*NESTED, UNNAMED]), question.format(product))
+        told = held.format(years)
+        assert (output["outcome"], f"{told} years" in output["answer"]) == ("answered", True)
+        assert all(f"{other} years" not in output["answer"] for other in {"two", "three", "four", "five"} - {told})
+        assert all(product not in note for note in output["notes"])
+
+
+@pytest.mark.parametrize(
+    ("question", "left"),
+    [
+        ("How long does the warranty of the pump last, of the Vega?", 3),
+        ("How long does the warranty of the pump last, of Orion and of Vega?", 2),
+        ("Which pump other than the Vega has a warranty that lasts years?", 0),
+        ("Is the warranty of the pump better than that of Vega?", 0),
+        # Too short to be a name.
+        ("How long does the warranty of the pump X last?", 0),
+    ],
+)
+@pytest.mark.parametrize("field", ["product", ["year", "product"], None])
+async def test_several_values_are_meant_that_are_named_and_what_is_ruled_out_or_compared_with_is_none(
+    question, left, field
+):
+    synthesis = {"ask_back": {"field": field}} if field else {}
+    output = await ask(shop(NESTED, retrieval={"top_k": 9}, synthesis=synthesis), question)
+    [step] = [step for step in output["provenance"]["steps"] if step["step"] == "judge_evidence"]
+    assert len(step["left_out"].get("other_value", [])) == (left if field else 0)
+
+
 # Bounds.
 
 

@@ -106,7 +106,7 @@ def open_by_field(field: str, question: str, evidence: Sequence[SourceResult]) -
         evidence: of which the sentences are compared that hold most of the question.
     """
     same, close = _closest(question, evidence)
-    values = [_values(result, field) for result in evidence]
+    values = [labels_in(result, field) for result in evidence]
     alike, found = _first_places(values, same), _first_places(values, [*same, *close])
     if not same or not values[same[0] - 1] or not len(alike) < len(found) <= MAX_CHOICES:
         return []
@@ -137,7 +137,7 @@ def _order(item: tuple[str, int]) -> list[Any]:
     return [int(part) if at % 2 else part.casefold() for at, part in enumerate(_DIGITS.split(item[0]))]
 
 
-def _values(result: SourceResult, field: str) -> dict[str, str | int | float | bool]:
+def labels_in(result: SourceResult, field: str) -> dict[str, str | int | float | bool]:
     """What `result` has in `field`, by its label; a list has several."""
     given = result.metadata.get(field)
     listed = given if isinstance(given, list | tuple) else [given]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from itertools import chain
 from typing import NamedTuple
 
 from groundgraph.answers.check_support import names_in
+from groundgraph.answers.named_values import left_out, with_values
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter, reworded
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult, changed
@@ -228,10 +229,13 @@ def _logistic(value: float) -> float:
 
 # What a source gives in place of a number that would have to be computed.
 NEEDS = "needs_computation"
+# Why evidence is left out that is of another product, say, than the question names.
+OTHER_VALUE = "other_value"
 
 
 def judge_evidence(parts: WorkParts) -> Work:
-    """The work: all evidence stays, or none."""
+    """The work: all evidence stays, or none; what is of another value of a field that is asked back about than the
+    question names does not."""
     return Judge(parts.settings, has_model=parts.chat_model is not None)
 
 
@@ -249,12 +253,21 @@ class Judge:
 
     async def __call__(self, view: View) -> Change:
         """The style that writes the answer; of evidence that is not good enough, only what comes closest is shown."""
-        held = _judgement(view, await view.results())
+        asked, found = view.state["intent"]["rewritten"] or view.turn["question"], await view.results()
+        others = left_out(self._fields, asked, found)
+        known = [pair for at, pair in enumerate(zip(view.refs, found, strict=True)) if at not in others]
+        held = _judgement(view, known, partial(with_values, self._fields, asked))
         good = not held.decides or self._good_enough(held.chance)
         stay = held.refs if good or self._shows_closest(view) else []
-        judged = {ref[0] for ref in held.refs}
-        why = {ref[0]: "answerable" if ref[0] in judged else NEEDS for ref in view.refs}
+        why = {ref[0]: NEEDS for ref in view.refs} | {ref[0]: "answerable" for ref in held.refs}
+        why |= {view.refs[at][0]: OTHER_VALUE for at in others}
         return Change(stay, ranking=self._ranking(view, held, found=bool(stay), good=good), why=why)
+
+    @property
+    def _fields(self) -> Sequence[str]:
+        """By which passages are told apart."""
+        asks = self.settings.synthesis.ask_back
+        return asks.fields if asks else ()
 
     def _ranking(self, view: View, held: _Judgement, *, found: bool, good: bool) -> Ranking:
         style = self._style(view, found=found) if good or not found else "structured"
@@ -308,6 +321,10 @@ def _is_uncovered(view: View) -> bool:
     return absence_outcome(retrievals) == "insufficient" and not all(map(lacks_filter, retrievals))
 
 
+# Gives evidence as it is judged.
+Named = Callable[[Sequence[SourceResult]], list[SourceResult]]
+
+
 @dataclass(frozen=True)
 class _Judgement:
     """What the evidence is worth.
@@ -331,15 +348,15 @@ class _Judgement:
     stated: float
 
 
-def _judgement(view: View, found: Sequence[SourceResult]) -> _Judgement:
-    known = list(zip(view.refs, found, strict=True))
+def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Named) -> _Judgement:
+    found = [result for _, result in known]
     evidence = [(ref, result) for ref, result in known if not result.metadata.get(NEEDS)]
     computed = [result for _, result in evidence if result.metadata.get("computed")]
     asking = [
         result for result in found if result.metadata.get(NEEDS) and not any(_meets(one, result) for one in computed)
     ]
     refs = [ref for ref, _ in evidence]
-    fitting = {question: _with_fits(evidence, view, question) for question in _judged_questions(view.state)}
+    fitting = {question: named(_with_fits(evidence, view, question)) for question in _judged_questions(view.state)}
     language = view.state["turn"]["language"]
     leans = _leans(view.state)
     chances = {question: _chance(question, results, language, leans) for question, results in fitting.items()}
