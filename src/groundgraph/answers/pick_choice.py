@@ -23,7 +23,8 @@ from groundgraph.text.follow_up import (
     says,
     spoken_stems,
 )
-from groundgraph.text.words import detect_language, fold, small_words, stems
+from groundgraph.text.small_talk import language_of
+from groundgraph.text.words import fold, small_words, stems
 
 # In the `response_metadata` of an answer that asks back.
 ASKED_BACK = "asked_back"
@@ -65,7 +66,7 @@ def with_choice(turn: Turn, before: Sequence[BaseMessage]) -> Turn:
     # What no field holds is searched for in words.
     question = f"{asked['question']} ({choice['label']})" if choice and not choice["field"] else asked["question"]
     chosen: Chosen = {"choice": choice, "message": turn["question"], "asked_in": asked["message_id"]}
-    language = turn["options"].get("language") or detect_language(question)
+    language = turn["options"].get("language") or language_of(question, turn["language"])
     return {**turn, "question": question, "chosen": chosen, "language": language}
 
 

@@ -301,7 +301,7 @@ def begin_turn(
         messages = state.get("messages", [])
         message, again, before = _asked(messages, state.get("question"))
         position = len(messages) + bool(again)
-        turn = _turn(message, position, chosen_fields(runtime.context), _place(runtime))
+        turn = _turn(message, position, chosen_fields(runtime.context), _place(runtime), before)
         if with_choice is not None:
             turn = with_choice(turn, before)
         refuse_without_effect(settings, turn["options"])
@@ -369,7 +369,9 @@ def _asked(
     return anew, [anew], messages[:at]
 
 
-def _turn(message: HumanMessage | None, position: int, options: dict[str, Any], place: str) -> Turn:
+def _turn(
+    message: HumanMessage | None, position: int, options: dict[str, Any], place: str, before: Sequence[BaseMessage]
+) -> Turn:
     question = str(message.text) if message else ""
     message_id = (message.id or "") if message else ""
     turn_id = _turn_id(message_id, position, question, place)
@@ -379,10 +381,23 @@ def _turn(message: HumanMessage | None, position: int, options: dict[str, Any], 
         "fence": fence_of(turn_id),
         "question": question,
         "message_id": message_id,
-        "language": options.get("language") or language_of(question),
+        "language": options.get("language") or language_of(question, _language_before(before)),
         "options": options,
         "started_at": round(time.time(), 3),
     }
+
+
+# So many messages of the user, and characters of each, tell the language of one that tells none.
+_TOLD_BY, _TOLD_CHARS = 4, 1_000
+
+
+def _language_before(messages: Sequence[BaseMessage]) -> str | None:
+    """The language in which the user spoke last; None at the beginning."""
+    said = [message for message in messages if isinstance(message, HumanMessage)][-_TOLD_BY:]
+    language = None
+    for message in said:
+        language = language_of(str(message.text)[:_TOLD_CHARS], language)
+    return language
 
 
 def _place(runtime: Runtime[Context]) -> str:

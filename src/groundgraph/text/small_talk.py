@@ -9,7 +9,7 @@ from functools import cache
 from itertools import chain
 
 from groundgraph.text.follow_up import language_words
-from groundgraph.text.words import LANGUAGES, WORD, detect_language, language_data, stems, words
+from groundgraph.text.words import LANGUAGES, WORD, language_data, spoken_language, stems, words
 
 MAX_WORDS = 10
 MAX_TALK_CHARS = 120
@@ -38,10 +38,10 @@ def small_talk(message: str, languages: Sequence[str]) -> str | None:
     return next((kind for language in languages if (kind := _kind(spoken, language, names))), None)
 
 
-def language_of(message: str) -> str:
+def language_of(message: str, before: str | None = None) -> str:
     """The language of a message: of one that is small talk as a whole one that has its phrases, which may hold no stop
-    word, such as "Danke schön"; see `detect_language`."""
-    detected = detect_language(message)
+    word, such as "Danke schön"; `before` is that of the messages before it. See `spoken_language`."""
+    detected = spoken_language(message, before)
     if len(message) > MAX_TALK_CHARS or small_talk(message, [detected]):
         return detected
     return next((language for language in LANGUAGES if small_talk(message, [language])), detected)

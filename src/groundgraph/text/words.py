@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import filterfalse, pairwise
+from itertools import chain, filterfalse, pairwise
 from typing import Any
 
 import Stemmer
@@ -292,6 +292,32 @@ def detect_language(text: str, default: str = "en") -> str:
         return default
     near = _languages_in(script) if script != "LATIN" else ()
     return near[0] if near else _of_latin(list(words(text)), default)
+
+
+def spoken_language(text: str, before: str | None = None) -> str:
+    """The language of what somebody says: as `detect_language`, but letters that one language alone has and words that
+    ask tell it too, and that of what was said `before` where it tells none, or not more of another."""
+    near = _languages_in(_most_of(text) or "LATIN")
+    if len(near) < 2:
+        return (*near, before or "en")[0]
+    said, signs = words(text), set(text.lower())
+    counts = {}
+    for one in near:
+        told = sum(map((_telling_words(one) | _asking_words(one)).__contains__, said))
+        # It may stand in a name.
+        told += not signs.isdisjoint(language_data(one, "letters"))
+        small = sum(map(language_data(one, AMBIGUOUS).__contains__, said))
+        counts[one] = told + small if told or one == before else 0
+    best = max(near, key=lambda one: (counts[one], one == before, one == "en"))
+    return best if counts[best] else before or "en"
+
+
+@cache
+def _asking_words(language: str) -> frozenset[str]:
+    paths = [("asks",), ("asks_for", "number"), ("asks_for", "name"), ("asks_of_code",)]
+    said = chain.from_iterable(language_data(language, *path) for path in paths)
+    asking: frozenset[str] = frozenset(words(" ".join(said))) - language_data(language, AMBIGUOUS)
+    return asking
 
 
 def _most_of(text: str) -> str:
