@@ -122,16 +122,19 @@ def asked_parts(message: str) -> tuple[str, ...]:
 def _code_parts(message: str, parts: Sequence[str]) -> tuple[str, ...]:
     """The clauses of `message` that hold a code, as one part, where nothing else is asked about: "can you help me?", or
     in a long message without a question, such as a log."""
-    if not _CODE.search(message):
-        return ()
-    asks = " ".join(part for part in parts if part.endswith("?") or begins_asking(part))
-    if _CODE.search(asks) or not (_asks_of_code() | subjectless_stems()).issuperset(stems(asks)):
-        return ()
-    if not asks and len(query_stems(message)) < LONG_MESSAGE:
+    if not _CODE.search(message) or _asks_otherwise(message, parts):
         return ()
     clauses = (clause.strip(" ,;:\n") for span in sentences(message) for clause in _clauses(message[slice(*span)]))
-    part = " ".join([clause for clause in dict.fromkeys(clauses) if _CODE.search(clause)][-MAX_PARTS:])
+    part = " ".join(list(filter(_CODE.search, dict.fromkeys(clauses)))[-MAX_PARTS:])
     return (part,) if part and part != message else ()
+
+
+def _asks_otherwise(message: str, parts: Sequence[str]) -> bool:
+    """Whether what asks among `parts` holds a code or asks about something, or in a short message nothing asks."""
+    asks = " ".join(part for part in parts if part.endswith("?") or begins_asking(part))
+    if not asks:
+        return len(query_stems(message)) < LONG_MESSAGE
+    return bool(_CODE.search(asks)) or not (_asks_of_code() | subjectless_stems()).issuperset(stems(asks))
 
 
 def _clauses(sentence: str) -> list[str]:

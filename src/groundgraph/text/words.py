@@ -300,16 +300,18 @@ def spoken_language(text: str, before: str | None = None) -> str:
     near = _languages_in(_most_of(text) or "LATIN")
     if len(near) < 2:
         return (*near, before or "en")[0]
-    said, signs = words(text), set(text.lower())
-    counts = {}
-    for one in near:
-        told = sum(map((_telling_words(one) | _asking_words(one)).__contains__, said))
-        # It may stand in a name.
-        told += not signs.isdisjoint(language_data(one, "letters"))
-        small = sum(map(language_data(one, AMBIGUOUS).__contains__, said))
-        counts[one] = told + small if told or one == before else 0
+    counts = {one: _telling_count(text, one, is_expected=one == before) for one in near}
     best = max(near, key=lambda one: (counts[one], one == before, one == "en"))
     return best if counts[best] else before or "en"
+
+
+def _telling_count(text: str, language: str, *, is_expected: bool) -> int:
+    """How many words of `text` are such as `language` has; 0 where all of them mean something in another, unless it is
+    expected. A letter of its own counts once, since it may stand in a name."""
+    said = words(text)
+    told = sum(map((_telling_words(language) | _asking_words(language)).__contains__, said))
+    told += not set(language_data(language, "letters")).isdisjoint(text.lower())
+    return told + sum(map(language_data(language, AMBIGUOUS).__contains__, said)) if told or is_expected else 0
 
 
 @cache
