@@ -26,8 +26,7 @@ from groundgraph.models.call_model import (
     tokens_of,
     tokens_spent,
 )
-from groundgraph.resilience.deadline import left_behind, turn_ends_at
-from groundgraph.resilience.retry import RetryBudget, budget_of
+from groundgraph.resilience.bounds import RetryBudget, budget_of, left_behind, turn_ends_at
 from groundgraph.settings.services import LimitSettings
 from groundgraph.testing import Reply, ScriptedChatModel, ScriptedStatusError
 

@@ -14,7 +14,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from groundgraph.answers.gated_model import AnswerGate, GatedChatModel
 from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
-from groundgraph.resilience.deadline import Backpressure, current_backpressure
+from groundgraph.resilience.bounds import Backpressure, current_backpressure
 from groundgraph.testing import Reply, ScriptedChatModel
 
 PIECES = ["word ", "[1]", " [9]", "<think>", "</think>", "`x", "`", "\n", " ", "[", "2]", "漢", "👩\u200d💻"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.resilience.deadline import MAX_AHEAD, Backpressure, current_backpressure, ready_to_emit
+from groundgraph.resilience.bounds import MAX_AHEAD, Backpressure, current_backpressure, ready_to_emit
 
 
 async def settle() -> None:

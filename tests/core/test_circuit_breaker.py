@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.resilience.retry import CircuitBreaker, ScopedBreaker
+from groundgraph.resilience.bounds import CircuitBreaker, ScopedBreaker
 
 pytestmark = pytest.mark.covers("F15")
 

@@ -9,7 +9,7 @@ import time
 import pytest
 from virtual_time import in_virtual_time
 
-from groundgraph.resilience.deadline import left_behind, remaining, turn_ends_at, within
+from groundgraph.resilience.bounds import left_behind, remaining, turn_ends_at, within
 
 
 @pytest.fixture

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from groundgraph.text.follow_up import is_follow_up, own_words, question_behind
+from groundgraph.text.follow_up import asked_parts, corrected, is_follow_up, own_words, question_behind
+from groundgraph.text.words import LANGUAGES, language_data
 
 
 @pytest.mark.covers("I5", "I11", "A1")
@@ -61,3 +64,31 @@ def test_only_a_message_of_few_words_is_about_what_was_asked_before() -> None:
     assert behind("And its filter?") == before
     assert behind("What did Luther tell monks about their vows?") == ""
     assert question_behind("What is OAuth?", {"mode": "message", "text_queries": ["What is OAuth?"]}) == ""
+
+
+CORRECTIONS = [phrase for language in LANGUAGES for phrase in language_data(language, "follow_up", "corrections")]
+
+
+@pytest.mark.covers("I11")
+@given(st.lists(st.sampled_from(CORRECTIONS), min_size=1, max_size=2), st.sampled_from([", ", " – ", ". ", ": "]))
+def test_what_corrects_is_left_out_and_leans_on_what_was_said(phrases: list[str], mark: str) -> None:
+    said = mark.join(phrase.replace("*", "pump 18") for phrase in phrases)
+    assert corrected(f"{said}{mark}filter F2") == "filter F2"
+    assert is_follow_up(f"{said}{mark}filter F2")
+    assert asked_parts(f"{said}{mark}filter F2") == ("filter F2",)
+    assert not is_follow_up(f"{said}{mark}how often is pump 17 serviced?")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "No pump runs in hall 4",
+        "Sorry page of the handbook",
+        "Non payée facture",
+        "Нет доступа к порталу",
+        "no, ",
+        "Not only the filter, the pump of hall 4 and the valves of the north station need service in the winter",
+    ],
+)
+def test_a_word_that_belongs_to_what_is_asked_corrects_nothing(message: str) -> None:
+    assert corrected(message) == message

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.resilience.retry import CAPACITY, LONGEST_PAUSE, PER_SECOND, PER_SUCCESS, RetryBudget, budget_of
+from groundgraph.resilience.bounds import CAPACITY, LONGEST_PAUSE, PER_SECOND, PER_SUCCESS, RetryBudget, budget_of
 
 
 class Clock:

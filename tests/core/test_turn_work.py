@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from groundgraph.resilience.deadline import TurnWork, current, within_turn
+from groundgraph.resilience.bounds import TurnWork, current, within_turn
 
 pytestmark = pytest.mark.covers("fault 69")
 

@@ -15,7 +15,8 @@ from langgraph.store.memory import InMemoryStore
 from turns import build, thread
 
 from groundgraph import Context, InMemorySource, SourceSchema, load_provenance
-from groundgraph.answers.find_choices import ASKED_BACK, MAX_CHOICES, numbered, open_by_field, picked, supported
+from groundgraph.answers.find_choices import MAX_CHOICES, open_by_field, supported
+from groundgraph.answers.pick_choice import ASKED_BACK, numbered, picked
 from groundgraph.cli.check_config import check_config
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.evidence import SourceResult
@@ -97,8 +98,8 @@ async def test_the_next_message_chooses_and_the_question_is_searched_with_its_va
 
 @pytest.mark.parametrize(
     "reply",
-    ["How are valves cleaned?", "What does Pump Vega weigh?", "What is Pump Vega?", "3", "0", "thanks"]
-    + ["Orion or Vega?", "1 or 2", "not the Vega", "everything but Orion", "not 2"],
+    ["How are valves cleaned?", "What does Pump Vega weigh?", "What is Pump Vega?", "thanks", "Vega weight"]
+    + ["How much does the second weigh?", "not the Vega, but what does Orion weigh?", "the 2 valves", "12 bar"],
 )
 async def test_any_other_message_is_a_question_of_its_own(reply):
     graph = shop()
@@ -107,6 +108,23 @@ async def test_any_other_message_is_a_question_of_its_own(reply):
     assert output["provenance"]["question"] == reply
     assert "chosen" not in output["provenance"]
     assert output["outcome"] != "clarify"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["3", "0", "number 7", "the fifth", "both", "neither", "none of them", "Orion or Vega?", "1 or 2", "not 2", "all"]
+    + ["not the Vega", "everything but Orion", "beide", "keine von beiden", "les deux", "ninguna", "обе", "не Vega"],
+)
+async def test_a_message_that_says_no_more_than_that_it_chooses_none_is_asked_again(reply):
+    graph = shop()
+    first = await ask(graph, QUESTION)
+    for _ in range(2):
+        output = await ask(graph, reply)
+        assert (output["outcome"], output["choices"]) == ("clarify", first["choices"])
+        assert (output["provenance"]["question"], output["provenance"]["chosen"]["choice"]) == (QUESTION, None)
+        assert output["answer"] == first["answer"]
+    output = await ask(graph, "2")
+    assert (output["outcome"], THREE in output["answer"], TWO in output["answer"]) == ("answered", True, False)
 
 
 async def test_words_that_choose_nothing_and_ask_nothing_go_on_from_what_was_asked():
@@ -202,6 +220,53 @@ async def test_the_answer_to_a_follow_up_that_was_asked_back_about_goes_on_from_
     queries = output["provenance"]["intent"]["text_queries"]
     assert queries[0].startswith("What is the seal?")
     assert "two years" in output["answer"]
+
+
+NESTED = [
+    record(n, f"The warranty of the pump lasts {years} years.", product=product)
+    for n, (product, years) in enumerate([("Orion", "two"), ("Vega", "three"), ("Vega Mini", "four"), ("X", "five")])
+]
+UNNAMED = record(9, "The warranty of the pump begins on delivery.")
+
+
+@pytest.mark.covers("S8")
+@pytest.mark.parametrize(
+    ("question", "held"),
+    [
+        ("How long does the warranty of the {} pump last?", "{}"),
+        ("Vega warranty of the pump", "three"),
+        ("How long does the warranty of the Vega Mini last, the pump?", "four"),
+        ("Wie lange dauert die warranty der pump Vega Mini?", "four"),
+    ],
+)  # fmt: skip
+async def test_a_value_that_the_question_names_is_meant_and_no_passage_is_said_to_lack_it(question, held):
+    for product, years in [("Orion", "two"), ("Vega", "three"), ("Vega Mini", "four")]:
+        output = await ask(shop([*NESTED, UNNAMED]), question.format(product))
+        told = held.format(years)
+        assert (output["outcome"], f"{told} years" in output["answer"]) == ("answered", True)
+        assert all(f"{other} years" not in output["answer"] for other in {"two", "three", "four", "five"} - {told})
+        assert all(product not in note for note in output["notes"])
+
+
+@pytest.mark.parametrize(
+    ("question", "left"),
+    [
+        ("How long does the warranty of the pump last, of the Vega?", 3),
+        ("How long does the warranty of the pump last, of Orion and of Vega?", 2),
+        ("Which pump other than the Vega has a warranty that lasts years?", 0),
+        ("Is the warranty of the pump better than that of Vega?", 0),
+        # Too short to be a name.
+        ("How long does the warranty of the pump X last?", 0),
+    ],
+)
+@pytest.mark.parametrize("field", ["product", ["year", "product"], None])
+async def test_several_values_are_meant_that_are_named_and_what_is_ruled_out_or_compared_with_is_none(
+    question, left, field
+):
+    synthesis = {"ask_back": {"field": field}} if field else {}
+    output = await ask(shop(NESTED, retrieval={"top_k": 9}, synthesis=synthesis), question)
+    [step] = [step for step in output["provenance"]["steps"] if step["step"] == "judge_evidence"]
+    assert len(step["left_out"].get("other_value", [])) == (left if field else 0)
 
 
 # Bounds.
@@ -430,9 +495,36 @@ def test_every_label_chooses_its_own_choice_and_every_number_where_there_are_num
     choices: Any = [{"label": label, "field": "f", "value": label, "citations": [1]} for label in labels]
     asked: Any = {"question": "a", "message_id": "m", "choices": choices}
     for at, label in enumerate(labels):
-        assert picked(label, asked)["label"].casefold() == label.casefold()
+        assert picked(label, asked).choice["label"].casefold() == label.casefold()
         if numbered(labels):
-            assert picked(f" {at + 1} ", asked)["label"] in (label, f"{at + 1}")
+            assert picked(f" {at + 1} ", asked).choice["label"] in (label, f"{at + 1}")
+
+
+AROUND = ["{}", "the {}", "{} please", "{}, thanks!", "I mean the {}.", "the {} one", "It's for the {}.",
+          "die {} bitte", "ich meine {}", "le {} s'il vous plaît", "je prends {}", "la {} por favor", "quiero {}",
+          "выбираю {}"]  # fmt: skip
+PLACES = [
+    ["1", "#1", "no. 1", "Nr. 1", "№ 1", "option 1", "first", "number one", "erste", "numéro 1", "première",
+     "primera", "первая", "вариант 1"],
+    ["2", "2)", "n° 2", "number 2", "Nummer 2", "second", "two", "zweite", "deuxième", "segundo", "вторую",
+     "номер два"],
+    ["3", "option 3", "third", "last", "dritten", "troisième", "dernier", "la última", "третий", "последняя"],
+]  # fmt: skip
+PRODUCT = st.lists(st.sampled_from(["Vega", "Mini", "Orion", "Pump", "Max"]), min_size=1, max_size=3, unique=True)
+PRODUCTS_SAID = st.lists(PRODUCT.map(" ".join), min_size=3, max_size=3, unique_by=lambda label: "".join(sorted(label)))
+
+
+@given(PRODUCTS_SAID, st.integers(0, 2), st.sampled_from(AROUND), st.data())
+def test_a_choice_is_the_longest_label_or_the_place_that_is_said_whatever_stands_around_it(labels, at, around, data):
+    choices: Any = [{"label": label, "field": "product", "value": label, "citations": [1]} for label in labels]
+    asked: Any = {"question": QUESTION, "message_id": "m", "choices": choices}
+    told = data.draw(st.sampled_from([labels[at], labels[at].lower(), *PLACES[at]]))
+    assert picked(around.format(told), asked).choice == choices[at]
+    for other in ("What does {} weigh?", "Wie schwer ist {}?", "Combien pèse {} ?", "Сколько весит {}?", "{} hall"):
+        assert picked(other.format(labels[at]), asked) is None
+    denied = picked(data.draw(st.sampled_from(["not {}", "nicht {}", "pas {}", "не {}"])).format(told), asked)
+    assert denied is not None
+    assert denied.choice is None
 
 
 @given(

@@ -12,7 +12,7 @@ import pytest
 from turns import ask, build, docs
 
 from groundgraph.resilience import retry as retry_budget
-from groundgraph.resilience.retry import CAPACITY
+from groundgraph.resilience.bounds import CAPACITY
 from groundgraph.testing import Reply, openai_stub
 
 pytestmark = pytest.mark.covers("fault 79")

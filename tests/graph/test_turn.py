@@ -17,7 +17,7 @@ from virtual_time import in_virtual_time
 
 from groundgraph import Context, InMemorySource, SourceSchema, turn_graph
 from groundgraph.core.errors import ConfigurationError, TemplateInvalid
-from groundgraph.resilience.deadline import left_behind
+from groundgraph.resilience.bounds import left_behind
 from groundgraph.testing import FaultySource, Reply
 
 

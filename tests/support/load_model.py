@@ -12,7 +12,7 @@ from collections import Counter
 
 from load_facts import MACHINES, TICKET, owners
 
-from groundgraph.resilience.retry import CAPACITY, PER_SECOND, PER_SUCCESS
+from groundgraph.resilience.bounds import CAPACITY, PER_SECOND, PER_SUCCESS
 from groundgraph.testing import Prompt, Reply
 
 # One call of so many is answered with a failure of the server's.

@@ -11,7 +11,7 @@ import pytest
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
-from groundgraph.resilience.deadline import within
+from groundgraph.resilience.bounds import within
 from groundgraph.sources.contract import ask
 from groundgraph.testing import FaultySource, InMemorySource
 

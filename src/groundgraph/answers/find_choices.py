@@ -1,5 +1,4 @@
-"""What a question leaves open: a declared field of the evidence that answers it, or what a model finds;
-and what the message after it chooses of that."""
+"""What a question leaves open: a declared field of the evidence that answers it, or what a model finds."""
 
 from __future__ import annotations
 
@@ -11,20 +10,17 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage
-from pydantic import TypeAdapter, ValidationError
-from typing_extensions import TypedDict
+from langchain_core.messages import AIMessage
 
 from groundgraph.answers.generate_queries import listed_items, said
 from groundgraph.answers.quote_candidates import Asked, candidates_of
 from groundgraph.core.characters import without_hidden
 from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.turn_values import Choice, Chosen, Turn
 from groundgraph.models.call_model import ChainModel, Passage
 from groundgraph.models.replies import FENCE, is_refusal, list_schema, listed_in, text_of
-from groundgraph.text.follow_up import begins_asking, cue_phrases, is_leaning, language_words, says, spoken_stems
-from groundgraph.text.words import detect_language, fold, stems
+from groundgraph.text.follow_up import spoken_stems
+from groundgraph.text.words import stems
 
 # More values are no choice: they are another search.
 MAX_CHOICES = 6
@@ -68,6 +64,32 @@ def telling_stems(labels: Sequence[str]) -> list[set[str]]:
     return [{stem for stem in one if counts[stem] < len(labels)} for one in own]
 
 
+def places_said(labels: Sequence[str], said: Sequence[str]) -> tuple[set[int], list[str]]:
+    """Which of `labels` the stems `said` name, from 0, and the stems that are left: of labels that contain each other
+    the longest that is said; else those that are told by a word."""
+    left, found = list(said), set[int]()
+    own = [tuple(spoken_stems(label)) for label in labels]
+    for at in sorted(range(len(labels)), key=lambda at: -len(own[at])):
+        left, count = without_phrase(left, own[at])
+        found |= {at} if count else set()
+    if found:
+        return found, left
+    told = {at for at, telling in enumerate(telling_stems(labels)) if not telling.isdisjoint(left)}
+    return told, [word for word in left if all(word not in own[at] for at in told)]
+
+
+def without_phrase(said: Sequence[str], phrase: Sequence[str]) -> tuple[list[str], int]:
+    """`said` without each `phrase` in it, and how many there were."""
+    left, at, count, length = list(said), 0, 0, len(phrase)
+    while length and at + length <= len(left):
+        if left[at : at + length] == list(phrase):
+            del left[at : at + length]
+            count += 1
+        else:
+            at += 1
+    return left, count
+
+
 def names_one(labels: Sequence[str], texts: Iterable[str]) -> bool:
     """Whether one of `texts` says by which of `labels` it is meant."""
     telling = set(chain.from_iterable(telling_stems(labels)))
@@ -84,7 +106,7 @@ def open_by_field(field: str, question: str, evidence: Sequence[SourceResult]) -
         evidence: of which the sentences are compared that hold most of the question.
     """
     same, close = _closest(question, evidence)
-    values = [_values(result, field) for result in evidence]
+    values = [labels_in(result, field) for result in evidence]
     alike, found = _first_places(values, same), _first_places(values, [*same, *close])
     if not same or not values[same[0] - 1] or not len(alike) < len(found) <= MAX_CHOICES:
         return []
@@ -115,7 +137,7 @@ def _order(item: tuple[str, int]) -> list[Any]:
     return [int(part) if at % 2 else part.casefold() for at, part in enumerate(_DIGITS.split(item[0]))]
 
 
-def _values(result: SourceResult, field: str) -> dict[str, str | int | float | bool]:
+def labels_in(result: SourceResult, field: str) -> dict[str, str | int | float | bool]:
     """What `result` has in `field`, by its label; a list has several."""
     given = result.metadata.get(field)
     listed = given if isinstance(given, list | tuple) else [given]
@@ -207,92 +229,3 @@ def _in_words(reply: str, question: str) -> list[tuple[str, list[int]]]:
 
 def _places(numbers: str) -> list[int]:
     return [int(number[:_PLACE_DIGITS]) for number in _DIGITS.findall(numbers)]
-
-
-# In the `response_metadata` of an answer that asks back.
-ASKED_BACK = "asked_back"
-
-
-class AskedBack(TypedDict):
-    """What was asked back about: the question, the id of the message that asked it, and the choices."""
-
-    question: str
-    message_id: str
-    choices: list[Choice]
-
-
-_SHAPE = TypeAdapter(AskedBack)
-
-
-def asked_back_in(message: BaseMessage) -> AskedBack | None:
-    """What `message` asks back about; None for every other, and for what a client has made up in another shape."""
-    given = message.response_metadata.get(ASKED_BACK) if isinstance(message, AIMessage) else None
-    try:
-        return _SHAPE.validate_python(given) if given else None
-    except ValidationError:
-        return None
-
-
-def with_choice(turn: Turn, before: Sequence[BaseMessage]) -> Turn:
-    """`turn`, which asks again what was asked back about when its message chooses; else as it is.
-
-    Args:
-        turn: its question is the message.
-        before: what was said before the message.
-    """
-    asked = asked_back_in(before[-1]) if before else None
-    choice = picked(turn["question"], asked) if asked else None
-    if asked is None or choice is None:
-        return turn
-    # What no field holds is searched for in words.
-    question = asked["question"] if choice["field"] else f"{asked['question']} ({choice['label']})"
-    chosen: Chosen = {"choice": choice, "message": turn["question"], "asked_in": asked["message_id"]}
-    language = turn["options"].get("language") or detect_language(question)
-    return {**turn, "question": question, "chosen": chosen, "language": language}
-
-
-def numbered(labels: Sequence[str]) -> bool:
-    """Whether the choices can be told by number: not when a number that tells one of `labels` is that of another."""
-    return all(
-        int(word) == at or int(word) > len(labels)
-        for at, telling in enumerate(telling_stems(labels), 1)
-        for word in filter(str.isdecimal, telling)
-    )
-
-
-def picked(reply: str, asked: AskedBack) -> Choice | None:
-    """What `reply` chooses: by label; else by number or in words that say nothing else than what was asked or one
-    label, unless it rules something out."""
-    choices = asked["choices"]
-    labels = [choice["label"] for choice in choices]
-    for choice in choices:
-        if fold(choice["label"]).strip() == fold(reply).strip():
-            return choice
-    if says(spoken_stems(reply), cue_phrases("negation")):
-        return None
-    at = _number(reply, labels)
-    return choices[at - 1] if at else _picked_in_words(reply, asked, labels)
-
-
-def _fillers() -> list[str]:
-    said = language_words("small_talk", "fillers") | language_words("small_talk", "thanks")
-    return spoken_stems(" ".join(said))
-
-
-def _number(reply: str, labels: Sequence[str]) -> int:
-    """The number of one of `labels` that is all that `reply` says; 0 for none."""
-    left = set(stems(reply)).difference(_fillers())
-    return next((at for at in range(1, len(labels) + 1) if left == {str(at)} and numbered(labels)), 0)
-
-
-def _picked_in_words(reply: str, asked: AskedBack, labels: Sequence[str]) -> Choice | None:
-    said = spoken_stems(reply)
-    fitting = [at for at, telling in enumerate(telling_stems(labels)) if not telling.isdisjoint(said)]
-    if len(fitting) != 1:
-        return None
-    choice = asked["choices"][fitting[0]]
-    known = {*spoken_stems(f"{choice['label']} {choice['field']} {asked['question']}"), *_fillers()}
-    # "What is Vega?" is no answer to "How long does it last?".
-    asks_anew = begins_asking(reply) and not is_leaning(reply) and said[0] not in known
-    # Whatever else is said asks for something else.
-    return choice if not asks_anew and known.issuperset(stems(reply)) else None

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, BaseCallbackManager
@@ -37,7 +37,7 @@ from groundgraph.models.replies import (
     says_how_it_ended,
 )
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.resilience.deadline import ready_to_emit
+from groundgraph.resilience.bounds import ready_to_emit
 
 # What an answer passes on its way to whoever reads it.
 
@@ -79,7 +79,7 @@ class AnswerGate:
 
     @cached_property
     def _links(self) -> LinkGate:
-        return LinkGate(LinkTargets.of(self.evidence))
+        return LinkGate(partial(LinkTargets.of, self.evidence))
 
     def _label_gate(self, allowed: Collection[int]) -> LabelGate:
         return LabelGate(allowed, renumber=True, used=self.order, parentheses=True)

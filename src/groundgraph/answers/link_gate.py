@@ -10,7 +10,9 @@ a link, an image, a tag or a request leaves as text: brackets of Markdown behind
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from groundgraph.answers.label_gate import Gate
 from groundgraph.answers.links import APART, LinkTargets, address_in, defanged, is_address
@@ -73,11 +75,11 @@ class LinkGate(Gate):
     """Gives a text without anything that leads away from `targets`; every beginning of it is as safe as the whole.
 
     Attributes:
-        targets: where links and images may lead.
+        given: where links and images may lead, or what tells it, which is asked once something may be one.
         removed: where those led that do not any more, defanged, at most 200 characters each.
     """
 
-    targets: LinkTargets
+    given: LinkTargets | Callable[[], LinkTargets]
     removed: list[str] = field(default_factory=list)
     # The last character that has left, and whether a backslash escapes the next one.
     _last: str = field(default="", init=False)
@@ -96,6 +98,11 @@ class LinkGate(Gate):
     _shows: bool = field(default=False, init=False)
     # Set within a run that is too long for an address of the evidence.
     _long: bool = field(default=False, init=False)
+
+    @cached_property
+    def targets(self) -> LinkTargets:
+        """Where links and images may lead."""
+        return self.given() if callable(self.given) else self.given
 
     def _passed(self, *, final: bool) -> str:
         passed, text, at = [], self._held, 0

@@ -45,7 +45,7 @@ class AbstentionGate(Gate):
         """What is missing for an answer, fit to be read, perhaps empty; None when the model does not abstain."""
         if self.said is None:
             return None
-        gates = LabelGate(allowed=()), LinkGate(LinkTargets.of([]))
+        gates = LabelGate(allowed=()), LinkGate(LinkTargets())
         text = self.said
         for gate in gates:
             text = gate.feed(text) + gate.flush()

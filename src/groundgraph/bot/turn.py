@@ -29,7 +29,7 @@ from groundgraph.core.failure import described, tell_failure
 from groundgraph.core.turn_values import EMPTY_TURN, Turn
 from groundgraph.graph.resources import Resources
 from groundgraph.prompts import fence_of
-from groundgraph.resilience.deadline import within
+from groundgraph.resilience.bounds import within
 from groundgraph.settings.context import Context, options_in_force
 from groundgraph.text.words import detect_language
 

@@ -35,7 +35,7 @@ from groundgraph.ingest.read_file import NEEDED, package_problem
 from groundgraph.ingest.readers import Readers
 from groundgraph.models.chat_model import configured_model, model_problem
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.resilience.deadline import within
+from groundgraph.resilience.bounds import within
 from groundgraph.settings.knowledge_base import KnowledgeBaseSettings
 from groundgraph.settings.services import EmbeddingSettings, ModelSettings
 from groundgraph.settings.settings import Settings

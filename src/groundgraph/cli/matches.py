@@ -15,7 +15,7 @@ from groundgraph.core.secret_mask import mask
 from groundgraph.graph.resources import Resources
 from groundgraph.nodes.resolve_intent import enforce_filters
 from groundgraph.nodes.works.merge_results import STRATEGIES
-from groundgraph.resilience.deadline import within
+from groundgraph.resilience.bounds import within
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource, ask
 from groundgraph.sources.knowledge_base.chained_source import ChainedSource

@@ -71,9 +71,12 @@ class Choice(TypedDict):
 
 
 class Chosen(TypedDict):
-    """What a message chose: the choice, what the message says, and the id of the message that was asked back about."""
+    """What a message chose: the choice, what the message says, and the id of the message that was asked back about.
 
-    choice: Choice
+    Without a choice the message chooses none, several or what there is not, and says nothing else: it is asked again.
+    """
+
+    choice: Choice | None
     message: str
     asked_in: str
 

@@ -18,7 +18,7 @@ from groundgraph.graph.state import TurnOutput
 from groundgraph.graph.turn import turn_graph
 from groundgraph.graph.typed_runs import TurnGraph
 from groundgraph.resilience.blocking import run_blocking, run_in_background
-from groundgraph.resilience.retry import with_retries
+from groundgraph.resilience.bounds import with_retries
 from groundgraph.settings.load_settings import GivenSettings, settings_of
 from groundgraph.settings.services import SaverSettings
 from groundgraph.settings.settings import Settings

@@ -38,8 +38,8 @@ from groundgraph.graph.state_edits import led_on
 from groundgraph.models.call_model import ChainAllowance, chain_allowance
 from groundgraph.nodes.begin_turn import take_in
 from groundgraph.resilience.blocking import iterate_in_background, run_in_background, running_loop
-from groundgraph.resilience.deadline import Backpressure, TurnWork, current_backpressure, turn_ends_at
-from groundgraph.resilience.deadline import current as current_work
+from groundgraph.resilience.bounds import Backpressure, TurnWork, current_backpressure, turn_ends_at
+from groundgraph.resilience.bounds import current as current_work
 from groundgraph.settings.context import Context
 from groundgraph.storage.checkpoint_serializer import own_checkpoints
 from groundgraph.storage.damaged_rows import damaged

@@ -34,8 +34,15 @@ from groundgraph.models.replies import (
     text_of,
 )
 from groundgraph.prompts import Prompts, fence_of
-from groundgraph.resilience.deadline import DeadlinePassed, remaining, turn_ends_at, within_turn
-from groundgraph.resilience.retry import RetryBudget, budget_of, with_retries
+from groundgraph.resilience.bounds import (
+    DeadlinePassed,
+    RetryBudget,
+    budget_of,
+    remaining,
+    turn_ends_at,
+    with_retries,
+    within_turn,
+)
 from groundgraph.settings.services import LimitSettings
 from groundgraph.settings.settings import Settings
 
@@ -107,7 +114,7 @@ async def call_with_retries(
         limit: in seconds.
         attempts: how many tries there are at most.
         may_retry: whether there may be another one.
-        service: what is called; all who call the same object share its budget of tries (`resilience/retry.py`).
+        service: what is called; all who call the same object share its budget of tries (`resilience/bounds.py`).
 
     Raises:
         ModelTimeout: no result within the limit.

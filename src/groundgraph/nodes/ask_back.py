@@ -11,10 +11,11 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from groundgraph.answers.answer_prompt import recent_conversation
-from groundgraph.answers.find_choices import Open, asked_back_in, names_one, numbered, open_by_field, open_by_model
+from groundgraph.answers.find_choices import Open, names_one, open_by_field, open_by_model
 from groundgraph.answers.label_gate import escape_labels
 from groundgraph.answers.link_gate import LinkGate
 from groundgraph.answers.links import LinkTargets
+from groundgraph.answers.pick_choice import asked_back_in, numbered
 from groundgraph.answers.provenance import reworded
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.evidence_store import EvidenceStore
@@ -164,7 +165,8 @@ def asks_back(choose: Callable[[AsksBackInput], Awaitable[str]]) -> Callable[[As
     async def decided(state: AsksBackInput) -> str:
         ranking, turn = state["ranking"], state["turn"]
         weak = ranking["style"] is None or ranking["insufficient"] or ranking["needs"]
-        settled = turn["chosen"] or turn["small_talk"] or turn["path"] == "state_facts"
+        chosen = turn["chosen"] is not None and turn["chosen"]["choice"] is not None
+        settled = chosen or turn["small_talk"] or turn["path"] == "state_facts"
         return await choose(state) if weak or settled or not ranking["refs"] else STEP
 
     return decided

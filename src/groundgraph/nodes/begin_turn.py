@@ -27,7 +27,7 @@ from groundgraph.prompts import Prompts, fence_of
 from groundgraph.settings.context import Context, chosen_fields, refuse_without_effect
 from groundgraph.settings.services import LimitSettings
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import language_of, small_talk
+from groundgraph.text.small_talk import language_of, small_talk
 from groundgraph.text.templates import compile_template, render, unknown_variables
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ def begin_turn(
         messages = state.get("messages", [])
         message, again, before = _asked(messages, state.get("question"))
         position = len(messages) + bool(again)
-        turn = _turn(message, position, chosen_fields(runtime.context), _place(runtime))
+        turn = _turn(message, position, chosen_fields(runtime.context), _place(runtime), before)
         left = state.get("turn", EMPTY_TURN)
         if message is not None and left["message_id"] == turn["message_id"] and left["id"] != turn["id"]:
             turn["edited"] = {"turn_id": left["id"], "question": left["question"]}
@@ -338,7 +338,7 @@ def _choosing(settings: Settings) -> Callable[[Turn, Sequence[BaseMessage]], Tur
     """What reads a message as a choice, where turns ask back."""
     if settings.synthesis.ask_back is None:
         return None
-    from groundgraph.answers.find_choices import with_choice
+    from groundgraph.answers.pick_choice import with_choice
 
     return with_choice
 
@@ -372,7 +372,9 @@ def _asked(
     return anew, [anew], messages[:at]
 
 
-def _turn(message: HumanMessage | None, position: int, options: dict[str, Any], place: str) -> Turn:
+def _turn(
+    message: HumanMessage | None, position: int, options: dict[str, Any], place: str, before: Sequence[BaseMessage]
+) -> Turn:
     question = str(message.text) if message else ""
     message_id = (message.id or "") if message else ""
     turn_id = _turn_id(message_id, position, question, place)
@@ -382,10 +384,23 @@ def _turn(message: HumanMessage | None, position: int, options: dict[str, Any], 
         "fence": fence_of(turn_id),
         "question": question,
         "message_id": message_id,
-        "language": options.get("language") or language_of(question),
+        "language": options.get("language") or language_of(question, _language_before(before)),
         "options": options,
         "started_at": round(time.time(), 3),
     }
+
+
+# So many messages of the user, and characters of each, tell the language of one that tells none.
+_TOLD_BY, _TOLD_CHARS = 4, 1_000
+
+
+def _language_before(messages: Sequence[BaseMessage]) -> str | None:
+    """The language in which the user spoke last; None at the beginning."""
+    said = [message for message in messages if isinstance(message, HumanMessage)][-_TOLD_BY:]
+    language = None
+    for message in said:
+        language = language_of(str(message.text)[:_TOLD_CHARS], language)
+    return language
 
 
 def _place(runtime: Runtime[Context]) -> str:

@@ -11,7 +11,7 @@ from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import tell_failure
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.resilience.deadline import DeadlinePassed, within_turn
+from groundgraph.resilience.bounds import DeadlinePassed, within_turn
 from groundgraph.sources.contract import GroundedSource, ask
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from groundgraph.core.turn_values import EMPTY_RANKING, Ranking, Ref, Retrieval,
 from groundgraph.nodes.node import Node, evidence_scope
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.resilience.deadline import DeadlinePassed, within
+from groundgraph.resilience.bounds import DeadlinePassed, within
 from groundgraph.settings.answers import ResultProcessingSettings
 from groundgraph.settings.context import Context, Options, options_in_force
 from groundgraph.settings.settings import Settings

@@ -131,9 +131,10 @@ def _message(draft: Draft, turn: Turn, record: Mapping[str, Any], citations: Seq
     body = len(draft["text"]) if draft["body"] is None else draft["body"]
     metadata = {"outcome": draft["outcome"], "turn_id": record["turn_id"], BODY_CHARS: body}
     if asked_back := record.get("choices"):
-        # By which the next turn knows what its message chooses; see `groundgraph.answers.find_choices`.
-        about = turn["question"]
-        metadata["asked_back"] = {"question": about, "message_id": turn["message_id"], "choices": asked_back}
+        # By which the next turn knows what its message chooses; see `groundgraph.answers.pick_choice`.
+        about, first = turn["question"], turn["chosen"]
+        asked_in = first["asked_in"] if first else turn["message_id"]
+        metadata["asked_back"] = {"question": about, "message_id": asked_in, "choices": asked_back}
     elif citations and not citations[0].get("computed"):
         # The words of a computation lead to nothing that stands near it.
         metadata[QUOTED] = quoted_passage(citations[0])

@@ -115,8 +115,8 @@ def resolve_intent(
             intent = await _extracted(state, extract, asked, calls)
         else:
             intent = await _with_queries(state, settings, query_model, prompts, calls)  # type: ignore[arg-type]
-        if state["turn"]["chosen"]:
-            intent = _narrowed(intent, state["turn"]["chosen"]["choice"], asked)
+        if (chosen := state["turn"]["chosen"]) and chosen["choice"]:
+            intent = _narrowed(intent, chosen["choice"], asked)
         enforced = enforced_filters(settings, options.scope, signed_in(runtime))
         checked, skipped = enforce_filters(_after(earlier, intent), asked, enforced)
         if state["turn"]["path"] == "state_facts":
@@ -245,7 +245,7 @@ def _replies(message: str, earlier: Sequence[BaseMessage], settings: Settings) -
     """Whether `message` says something to an answer that asked back, and asks nothing itself."""
     if settings.synthesis.ask_back is None or not earlier:
         return False
-    from groundgraph.answers.find_choices import asked_back_in
+    from groundgraph.answers.pick_choice import asked_back_in
 
     return asked_back_in(earlier[-1]) is not None and not message.endswith("?") and not begins_asking(message)
 

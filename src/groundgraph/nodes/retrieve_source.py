@@ -38,8 +38,14 @@ from groundgraph.core.turn_values import EMPTY_RETRIEVAL, Ref, Retrieval, Retrie
 from groundgraph.models.call_model import collect_chain_calls
 from groundgraph.nodes.compute_answer import ComputeAnswer
 from groundgraph.nodes.node import Node, enforced_filters, evidence_scope, signed_in
-from groundgraph.resilience.deadline import DeadlinePassed, within, within_turn
-from groundgraph.resilience.retry import BreakerOfScope, ScopedBreaker, with_retries
+from groundgraph.resilience.bounds import (
+    BreakerOfScope,
+    DeadlinePassed,
+    ScopedBreaker,
+    with_retries,
+    within,
+    within_turn,
+)
 from groundgraph.settings.context import Context, Options, options_in_force
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource, ask

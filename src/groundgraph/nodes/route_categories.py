@@ -18,7 +18,7 @@ from groundgraph.models.replies import list_schema, listed_in, negates, reply_wo
 from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, asked, model_stage, skipped
 from groundgraph.nodes.node import Node, enforced_filters, signed_in
 from groundgraph.prompts import Prompts
-from groundgraph.resilience.deadline import within
+from groundgraph.resilience.bounds import within
 from groundgraph.settings.context import Context, options_in_force
 from groundgraph.settings.search import CategoryRouterSettings
 from groundgraph.settings.settings import Settings

@@ -21,7 +21,7 @@ from groundgraph.ingest.judge import BATCH
 from groundgraph.models.call_model import chain_calls_left, collect_chain_calls, tokens_of, tokens_spent
 from groundgraph.nodes.answer_styles import AnswerInput
 from groundgraph.resilience.blocking import call_chain
-from groundgraph.resilience.deadline import within_turn
+from groundgraph.resilience.bounds import within_turn
 from groundgraph.settings.settings import Settings
 
 EVEN_ODDS = 0.5

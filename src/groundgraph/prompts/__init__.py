@@ -44,7 +44,9 @@ def _shipped() -> dict[str, str]:
     shipped = {entry.name: entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(_SUFFIX)}
     english = {file.removesuffix(_ENGLISH): text for file, text in shipped.items() if file.endswith(_ENGLISH)}
     for language in LANGUAGES:
-        texts = english | language_data(language, "texts")
+        own = language_data(language, "texts")
+        # Of several short texts in one file a language may have a part: what is defined last counts.
+        texts = english | own | {name: f"{english[name]}\n{own[name]}" for name in ("notes",) if name in own}
         shipped = {f"{name}.{language}{_SUFFIX}": text for name, text in texts.items()} | shipped
     return shipped
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import degraded_by
-from groundgraph.text.follow_up import question_weight, subject_of
+from groundgraph.text.follow_up import codes_in, question_weight, subject_of
 from groundgraph.text.words import bm25, detect_language, idf, words
 
 if TYPE_CHECKING:
@@ -209,6 +209,9 @@ MAX_STEMS = 64
 # Rarer than one text in twenty, a stem counts no more for relevance: how rare a stem is within rare ones is mostly
 # accident, and one unusual word of a question would otherwise outweigh all the others together.
 RARE_SHARE = 0.05
+# A code of the question, such as E042, that so few texts hold, or `RARE_SHARE` of them, carries it: a text that
+# holds it is no less relevant than this, whatever else is said around it.
+FEW_TEXTS, CODE_RELEVANCE = 5, 0.5
 
 
 @dataclass(frozen=True)
@@ -247,6 +250,11 @@ class Question:
         subject = subject_of(self.stems, self.df)
         asked = subject if len(subject) > 1 else self.stems
         return {stem: idf(self.texts, max(rare, self.df.get(stem, 0))) for stem in asked}
+
+    def carrying_codes(self) -> list[frozenset[str]]:
+        """The stems of each code that few texts hold."""
+        few = max(FEW_TEXTS, int(self.texts * RARE_SHARE))
+        return [code for code in codes_in(self.stems) if 0 < min(self.df.get(stem, 0) for stem in code) <= few]
 
 
 # How many texts hold a word, out of what a server's BM25 scores the best of them for that word alone.
@@ -317,6 +325,7 @@ class Scorer:
         self._weights = question.ranking_weights()
         self._shares = question.relevance_weights() if rule.by_rarity else dict.fromkeys(question.stems, 1.0)
         self._total = sum(self._shares.values())
+        self._codes = question.carrying_codes() if rule.by_rarity else []
         self._stems = frozenset(self._weights)
         self._pairs = list(pairwise(question.stems))
         self._average_length = question.average_length
@@ -360,7 +369,8 @@ class Scorer:
             for stem, weight in self._shares.items()
             if stem in body or stem in above
         )
-        return max(self._rule.floor, held / self._total)
+        carried = any(code <= body | above for code in self._codes)
+        return max(self._rule.floor, held / self._total, CODE_RELEVANCE if carried else 0.0)
 
     def score(self, body: Sequence[str], above: Sequence[str]) -> float:
         """BM25 over body and what stands above it, plus the bonus for words that stand together, by the weight of the

@@ -13,7 +13,7 @@ from groundgraph.core.errors import SchemaChanged, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.latest import Latest
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.resilience.deadline import retrieve
+from groundgraph.resilience.bounds import retrieve
 
 # Readings of a server that several turns wait for at the same time.
 

@@ -23,7 +23,7 @@ from groundgraph.core.evidence import SourceResult, jsonable
 from groundgraph.core.filters import check_filters, matches, with_times, written_time
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import FIELD_TYPES, SourceSchema
-from groundgraph.resilience.deadline import within
+from groundgraph.resilience.bounds import within
 from groundgraph.sources.contract import GroundedSource, ask
 
 # The checks of the conformance suite: functions of a `Probe` that raise when the contract is broken.

@@ -1,20 +1,19 @@
-"""What the words of a message tell by rule: small talk, the parts that ask, a question that leans on the one before."""
+"""What the words of a message tell by rule: the parts that ask, a question that leans on the one before."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import chain
+from itertools import pairwise
 from typing import Any
 
 from groundgraph.text.words import (
     LANGUAGES,
-    WORD,
-    detect_language,
+    fold,
     idf,
     language_data,
+    numbered,
     query_stems,
     sentences,
     stem,
@@ -23,121 +22,7 @@ from groundgraph.text.words import (
     words,
 )
 
-# Phrases by which people say what they mean, from the data files of all languages; small talk among them.
-
-# Messages that need no retrieval: greetings, farewells, thanks, acknowledgements, and what the bot itself is.
-
-MAX_WORDS = 10
-MAX_TALK_CHARS = 120
-# So many words with a capital letter may end a greeting as a name: "Hi Anna", "Good morning, Anna Schmidt".
-NAME_WORDS = 2
-ACKNOWLEDGEMENT = "acknowledgement"
-_BETWEEN_CLAUSES_OR_SENTENCES = re.compile(r"[,;:.!…()\n—–]+")
-# The words with which a remark behind thanks begins, and how many content words it has at most.
-REMARKS = "remarks"
-REMARK_WORDS = 2
-
-
-def small_talk(message: str, languages: Sequence[str]) -> str | None:
-    """`greeting`, `farewell`, `thanks`, `acknowledgement` or `about` when the whole message is one, else None.
-
-    The first phrase that means something decides, an acknowledgement only where nothing else does; words around it
-    must be fillers of the same language, a name at its end, or, behind thanks, a remark that asks nothing and says
-    little. Emoji alone acknowledge.
-    """
-    spoken = tuple(words(message))
-    if not spoken:
-        return ACKNOWLEDGEMENT if _is_emoji(message) else None
-    if len(spoken) > MAX_WORDS:
-        return None
-    names = _names(message)
-    return next((kind for language in languages if (kind := _kind(spoken, language, names))), None)
-
-
-def language_of(message: str) -> str:
-    """The language of a message: of one that is small talk as a whole one that has its phrases, which may hold no stop
-    word, such as "Danke schön"; see `detect_language`."""
-    detected = detect_language(message)
-    if len(message) > MAX_TALK_CHARS or small_talk(message, [detected]):
-        return detected
-    return next((language for language in LANGUAGES if small_talk(message, [language])), detected)
-
-
-def _is_emoji(message: str) -> bool:
-    return any(unicodedata.category(sign) == "So" for sign in message)
-
-
-def _names(message: str) -> int:
-    """How many words at the end of `message` may be a name; -1 in a question."""
-    if "?" in message:
-        return -1
-    written = [found.group() for found in WORD.finditer(message)]
-    count = 0
-    while count < min(NAME_WORDS, len(written) - 1) and written[-1 - count].istitle():
-        count += 1
-    return count
-
-
-def _kind(spoken: tuple[str, ...], language: str, names: int) -> str | None:
-    phrases = _phrases(language)
-    found: str | None = None
-    position = 0
-    while position < len(spoken):
-        length = _longest(spoken, position, phrases)
-        if not length:
-            is_name = found in ("greeting", "farewell", "thanks") and len(spoken) - position <= names
-            return found if is_name or (found == "thanks" and _is_remark(spoken[position:], names)) else None
-        kind = phrases[spoken[position : position + length]]
-        if kind != "fillers" and found in (None, ACKNOWLEDGEMENT):
-            found = kind
-        position += length
-    return found
-
-
-def _is_remark(rest: tuple[str, ...], names: int) -> bool:
-    """Whether `rest`, behind thanks, is about the one who is thanked or what was got: "you're a lifesaver"."""
-    about = rest[0] in language_words("small_talk", REMARKS)
-    return about and names >= 0 and len(stems(" ".join(rest))) <= REMARK_WORDS
-
-
-def parting_words(message: str, languages: Sequence[str]) -> str | None:
-    """`thanks` or `farewell` when a short message asks nothing and one of its clauses is one, with a remark of at most
-    `REMARK_WORDS` content words around all that is small talk: "You are brilliant, thanks a million". Else None.
-
-    It may tell something too, so it is no reason not to look.
-    """
-    if "?" in message or len(list(words(message))) > MAX_WORDS:
-        return None
-    clauses = [tuple(words(clause)) for clause in _BETWEEN_CLAUSES_OR_SENTENCES.split(message)]
-    return next((kind for language in languages if (kind := _parting_kind(clauses, language))), None)
-
-
-def _parting_kind(clauses: Sequence[tuple[str, ...]], language: str) -> str | None:
-    said = list(chain.from_iterable(_phrases_in(clause, language) for clause in clauses))
-    kind = next((kind for kind, _ in said if kind in ("thanks", "farewell")), None)
-    rest = " ".join(word for kind, word in said if kind is None)
-    return kind if len(stems(rest)) <= REMARK_WORDS else None
-
-
-def _phrases_in(clause: tuple[str, ...], language: str) -> Iterator[tuple[str | None, str]]:
-    """Kind and words of each phrase of small talk with which `clause` begins, and of each word behind them."""
-    phrases = _phrases(language)
-    position = 0
-    while length := _longest(clause, position, phrases):
-        yield phrases[clause[position : position + length]], " ".join(clause[position : position + length])
-        position += length
-    yield from ((None, word) for word in clause[position:])
-
-
-def _longest(spoken: tuple[str, ...], position: int, phrases: Mapping[tuple[str, ...], str]) -> int:
-    """How many words the longest of `phrases` has that stands in `spoken` at `position`; 0 where none does."""
-    return next((n for n in range(MAX_WORDS, 0, -1) if spoken[position : position + n] in phrases), 0)
-
-
-@cache
-def _phrases(language: str) -> dict[tuple[str, ...], str]:
-    lists: dict[str, list[str]] = language_data(language, "small_talk")
-    return {tuple(words(phrase)): kind for kind, own in lists.items() if kind != REMARKS for phrase in own}
+# Phrases by which people say what they mean, from the data files of all languages.
 
 
 Phrase = tuple[str, ...]
@@ -183,18 +68,17 @@ def says(spoken: Sequence[str], phrases: Sequence[Phrase]) -> bool:
     beginning: dict[str, list[Phrase]] = {}
     for phrase in phrases:
         beginning.setdefault(phrase[0], []).append(phrase)
-    return any(
-        _stands(spoken, start, phrase, 0) for start, word in enumerate(spoken) for phrase in beginning.get(word, ())
-    )
+    return any(_end(spoken, start, phrase) for start, word in enumerate(spoken) for phrase in beginning.get(word, ()))
 
 
-def _stands(spoken: Sequence[str], at: int, phrase: Phrase, part: int) -> bool:
-    """Whether `phrase` from its `part` on stands in `spoken` from `at` on."""
-    if part == len(phrase):
-        return True
-    if phrase[part] == GAP:
-        return any(_stands(spoken, at + skipped, phrase, part + 1) for skipped in range(GAP_WORDS + 1))
-    return at < len(spoken) and spoken[at] == phrase[part] and _stands(spoken, at + 1, phrase, part + 1)
+def _end(spoken: Sequence[str], at: int, phrase: Phrase) -> int:
+    """Where `phrase` ends in `spoken` when it stands there from `at` on; 0 when it does not."""
+    if not phrase:
+        return at
+    if phrase[0] == GAP:
+        ends = (_end(spoken, at + skipped, phrase[1:]) for skipped in range(GAP_WORDS + 1))
+        return next(filter(None, ends), 0)
+    return _end(spoken, at + 1, phrase[1:]) if at < len(spoken) and spoken[at] == phrase[0] else 0
 
 
 # The parts of a message that ask something, without a model: what stands around a question must not dilute it.
@@ -209,6 +93,8 @@ LEAST_AROUND = 3
 # A question with as many content words needs no sentence before it.
 LEAST_WHOLE = 3
 _BETWEEN_CLAUSES = re.compile(r"[,;:](?=\s)|[()\n—–]")
+# Letters with digits behind them, as they stand by themselves: in a path or a dotted name they say where, not what.
+_CODE = re.compile(r"(?<![\w./\\:@#-])[^\W\d_]+[-_]?\d+(?![\w/\\]|[.:@-]\w)")
 _WORD_START = re.compile(r"(?<!\w)\w")
 
 
@@ -220,9 +106,11 @@ def asked_parts(message: str) -> tuple[str, ...]:
     questions that are joined by a word such as "and" are two parts. One question in a short message is asked with all
     of it, but for what is said before and behind it only out of politeness.
     """
-    plain = _without_courtesies(message)
+    plain = corrected(_without_courtesies(message))
     spans = [plain[start:end] for start, end in sentences(plain)]
     parts = [part for text in _asking(spans) for clause in _asking_clauses(text) for part in _joined(clause)]
+    if coded := _code_parts(plain, parts):
+        return coded
     telling = list(filter(_tells, dict.fromkeys(parts)))[:MAX_PARTS]
     if len(telling) > 1 or _is_whole(telling, spans):
         return tuple(telling)
@@ -231,6 +119,29 @@ def asked_parts(message: str) -> tuple[str, ...]:
     if content >= LONG_MESSAGE and around >= LEAST_AROUND:
         return tuple(telling)
     return () if plain == message else (plain,)
+
+
+def _code_parts(message: str, parts: Sequence[str]) -> tuple[str, ...]:
+    """The clauses of `message` that hold a code, as one part, where nothing else is asked about: "can you help me?", or
+    in a long message without a question, such as a log."""
+    if not _CODE.search(message) or _asks_otherwise(message, parts):
+        return ()
+    clauses = (clause.strip(" ,;:\n") for span in sentences(message) for clause in _clauses(message[slice(*span)]))
+    part = " ".join(list(filter(_CODE.search, dict.fromkeys(clauses)))[-MAX_PARTS:])
+    return (part,) if part and part != message else ()
+
+
+def _asks_otherwise(message: str, parts: Sequence[str]) -> bool:
+    """Whether what asks among `parts` holds a code or asks about something, or in a short message nothing asks."""
+    asks = " ".join(part for part in parts if part.endswith("?") or begins_asking(part))
+    if not asks:
+        return len(query_stems(message)) < LONG_MESSAGE
+    return bool(_CODE.search(asks)) or not (_asks_of_code() | subjectless_stems()).issuperset(stems(asks))
+
+
+def _clauses(sentence: str) -> list[str]:
+    starts = [0, *map(re.Match.end, _BETWEEN_CLAUSES.finditer(sentence))]
+    return [sentence[start:end] for start, end in zip(starts, [*starts[1:], len(sentence)], strict=True)]
 
 
 def _without_courtesies(message: str) -> str:
@@ -245,6 +156,37 @@ def _without_courtesies(message: str) -> str:
             break
         start = found.end()
     return message[start:end].strip()
+
+
+def corrected(message: str) -> str:
+    """What a short `message` says behind words that only correct what was said before, such as "no, I meant" or "not 18
+    but"; all of it where it begins with none, or with one such as the "no" of "No pump runs"."""
+    starts = [found.start() for found in _WORD_START.finditer(message)]
+    spoken = spoken_stems(message)
+    if len(starts) != len(spoken) or len(query_stems(message)) >= LONG_MESSAGE:
+        return message
+    at, kept = 0, 0
+    while end := max((_end(spoken, at, phrase) for phrase in _corrections()), default=0):
+        single, at = end - at == 1, end
+        if at < len(spoken) and not (single and _runs_on(message[starts[at - 1] : starts[at]])):
+            kept = at
+    return message[starts[kept] :] if kept else message
+
+
+def _runs_on(between: str) -> bool:
+    """Whether no mark stands behind the word with which `between` begins."""
+    return between.strip()[-1:].isalnum()
+
+
+@cache
+def _corrections() -> tuple[Phrase, ...]:
+    return cue_phrases("follow_up", "corrections")
+
+
+def is_correction(message: str) -> bool:
+    """Whether `message` corrects what was said before, and is no question by itself."""
+    rest = corrected(message)
+    return rest != message and not begins_asking(rest)
 
 
 def _is_courtesy(text: str) -> bool:
@@ -303,9 +245,7 @@ def _asking_clauses(sentence: str) -> list[str]:
     A clause that says little and leans on what stands before stays with it.
     """
     starts = [0, *map(re.Match.end, _BETWEEN_CLAUSES.finditer(sentence))]
-    clauses = [
-        sentence[start:end].strip(" ,;:") for start, end in zip(starts, [*starts[1:], len(sentence)], strict=True)
-    ]
+    clauses = [clause.strip(" ,;:") for clause in _clauses(sentence)]
     if ";" in sentence:
         return [clause for clause in clauses if begins_asking(clause)] or [sentence]
     at = starts[_asking_one(clauses)]
@@ -331,7 +271,7 @@ def begins_asking(clause: str) -> bool:
 
 def _holds_asking(clause: str) -> bool:
     spoken, openings = spoken_stems(clause), _openings()
-    return any(_stands(spoken, at, phrase, 0) for at, word in enumerate(spoken) for phrase in openings.get(word, ()))
+    return any(_end(spoken, at, phrase) for at, word in enumerate(spoken) for phrase in openings.get(word, ()))
 
 
 Phrases = Mapping[str, list[tuple[str, ...]]]
@@ -394,14 +334,14 @@ def _joints() -> frozenset[str]:
 
 def is_follow_up(message: str) -> bool:
     """Whether `message` points back: its first question holds a pronoun that nothing before it explains, or begins with
-    a connective, or has no content word of its own.
+    a connective, or has no content word of its own; or it corrects what was said.
 
     Shortness alone is no sign: "Who is Putin?" is a whole question.
     """
     asked = next(iter(asked_parts(message)), message)
     if not any(words(asked)):
         return False
-    return is_leaning(_unexplained(asked)) or not own_words(asked)
+    return is_leaning(_unexplained(asked)) or not own_words(asked) or is_correction(message)
 
 
 def is_leaning(question: str) -> bool:
@@ -443,7 +383,8 @@ def question_weight(asked: Sequence[str], df: Mapping[str, int], documents: int)
 
 def subject_of(asked: Sequence[str], held: Collection[str]) -> Sequence[str]:
     """Those of the stems `asked` that are `held` or do not only say how it is asked; all when that leaves none."""
-    return [stemmed for stemmed in asked if stemmed in held or stemmed not in subjectless_stems()] or asked
+    asking = asking_stems(asked)
+    return [stemmed for stemmed in asked if stemmed in held or stemmed not in asking] or asked
 
 
 def standing_question(question: str, intent: Mapping[str, Any]) -> str:
@@ -495,6 +436,32 @@ def subjectless_stems() -> frozenset[str]:
     return _courtesies().union(stemmed for phrase in phrases for stemmed in stems(phrase))
 
 
+_LETTERS_AND_DIGITS = re.compile(r"[^\W\d_]+\d")
+# The words of a code that is written with a hyphen are its letters, hardly more than these, and a number.
+_CODE_LETTERS = 3
+
+
+def codes_in(asked: Sequence[str]) -> list[frozenset[str]]:
+    """The stems of each code among those of a question: of "E042", and of "INC-10234"."""
+    whole = [frozenset((stemmed,)) for stemmed in asked if _LETTERS_AND_DIGITS.match(stemmed)]
+    near = pairwise(asked)
+    return whole + [
+        frozenset(pair) for pair in near if pair[1].isdecimal() and pair[0].isalpha() and len(pair[0]) <= _CODE_LETTERS
+    ]
+
+
+def asking_stems(asked: Sequence[str]) -> frozenset[str]:
+    """The stems that only say how it is asked in a question of the stems `asked`: no text need hold them. Beside a code
+    so do words such as "mean", "fix" and "error"."""
+    return subjectless_stems() | _asks_of_code() if codes_in(asked) else subjectless_stems()
+
+
+@cache
+def _asks_of_code() -> frozenset[str]:
+    said = words(" ".join(language_words("asks_of_code") | language_words("asks")))
+    return frozenset(map(stem, said)) - frozenset(map(stem, stop_words()))
+
+
 @cache
 def _cues() -> tuple[frozenset[str], Phrases]:
     pronouns: set[str] = set()
@@ -503,3 +470,36 @@ def _cues() -> tuple[frozenset[str], Phrases]:
         pronouns |= {word for phrase in language_data(language, "follow_up", "pronouns") for word in words(phrase)}
         connectives += language_data(language, "follow_up", "connectives")
     return frozenset(pronouns), _by_first_word(tuple(words(text)) for text in connectives)
+
+
+# Whether a question in other words, as a model put it, still asks about the same.
+
+# What is named with underscores, such as a function.
+_JOINED = re.compile(r"\b[^\W_]\w*_\w+")
+_LETTER_AND_DIGIT = re.compile(r"[^\W\d_][-_/－﹣−]?\d")
+
+
+def named_codes(text: str) -> list[str]:
+    """What `text` names by letters with digits or underscores, such as R7 or `max_size`."""
+    if not (_JOINED.search(text) or _LETTER_AND_DIGIT.search(text)):
+        return []
+    # Loaded with the first question that may have one: to look for it among dates and numbers takes long.
+    from groundgraph.text.quantities import quantities
+
+    return [code for code in quantities(text).codes if code[0].isalpha()] + _JOINED.findall(text)
+
+
+def marks_in(text: str) -> frozenset[str]:
+    """The codes of `text`, and the numbers that stand behind a word, as in "pump 17"."""
+    return frozenset([*map(fold, named_codes(text)), *(number for _, number in numbered(text))])
+
+
+def names_another(wording: str, said: str) -> bool:
+    """Whether `wording` has another number behind a word than what was `said`, or another code: pump 18 for pump 21."""
+    known: dict[str, set[str]] = {}
+    for word, number in numbered(said):
+        known.setdefault(word, set()).add(number)
+    if any(number not in known.get(word, {number}) for word, number in numbered(wording)):
+        return True
+    own, others = set(map(fold, named_codes(said))), set(map(fold, named_codes(wording)))
+    return not (own <= others or others <= own)

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import filterfalse, pairwise
+from itertools import chain, filterfalse, pairwise
 from typing import Any
 
 import Stemmer
@@ -294,6 +294,34 @@ def detect_language(text: str, default: str = "en") -> str:
     return near[0] if near else _of_latin(list(words(text)), default)
 
 
+def spoken_language(text: str, before: str | None = None) -> str:
+    """The language of what somebody says: as `detect_language`, but letters that one language alone has and words that
+    ask tell it too, and that of what was said `before` where it tells none, or not more of another."""
+    near = _languages_in(_most_of(text) or "LATIN")
+    if len(near) < 2:
+        return (*near, before or "en")[0]
+    counts = {one: _telling_count(text, one, is_expected=one == before) for one in near}
+    best = max(near, key=lambda one: (counts[one], one == before, one == "en"))
+    return best if counts[best] else before or "en"
+
+
+def _telling_count(text: str, language: str, *, is_expected: bool) -> int:
+    """How many words of `text` are such as `language` has; 0 where all of them mean something in another, unless it is
+    expected. A letter of its own counts once, since it may stand in a name."""
+    said = words(text)
+    told = sum(map((_telling_words(language) | _asking_words(language)).__contains__, said))
+    told += not set(language_data(language, "letters")).isdisjoint(text.lower())
+    return told + sum(map(language_data(language, AMBIGUOUS).__contains__, said)) if told or is_expected else 0
+
+
+@cache
+def _asking_words(language: str) -> frozenset[str]:
+    paths = [("asks",), ("asks_for", "number"), ("asks_for", "name"), ("asks_of_code",)]
+    said = chain.from_iterable(language_data(language, *path) for path in paths)
+    asking: frozenset[str] = frozenset(words(" ".join(said))) - language_data(language, AMBIGUOUS)
+    return asking
+
+
 def _most_of(text: str) -> str:
     """The script that at least half of the letters of `text` are in, else LATIN; empty without a letter."""
     scripts = Counter(map(script_of, text))
@@ -324,7 +352,7 @@ def _months() -> frozenset[str]:
 
 
 @cache
-def _small_words() -> frozenset[str]:
+def small_words() -> frozenset[str]:
     """The stop words of all languages."""
     return frozenset[str]().union(*map(_meaningless_in, LANGUAGES))
 
@@ -406,7 +434,7 @@ def _is_ordinal(number: str, beside: tuple[str, str], text: str) -> bool:
         return False
     if fold(following.rstrip(".,;)")) in _months():
         return True
-    if fold(previous) not in _small_words() or _begins_sentence(following):
+    if fold(previous) not in small_words() or _begins_sentence(following):
         return False
     language = detect_language(text)
     return bool(language_data(language, "ordinal_stop")) and fold(previous) in _meaningless_in(language)
@@ -414,7 +442,7 @@ def _is_ordinal(number: str, beside: tuple[str, str], text: str) -> bool:
 
 def _begins_sentence(word: str) -> bool:
     """Whether `word` has its capital only because a sentence begins with it, as far as small words tell."""
-    return word[:1].isupper() and fold(word.rstrip(",")) in _small_words()
+    return word[:1].isupper() and fold(word.rstrip(",")) in small_words()
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:

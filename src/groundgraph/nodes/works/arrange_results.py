@@ -15,7 +15,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import ClusterValue
 from groundgraph.nodes.process_results import Change, View, Work, WorkParts, counted, paid_call
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.resilience.deadline import within
+from groundgraph.resilience.bounds import within
 
 
 def arrange_results(parts: WorkParts) -> Work:

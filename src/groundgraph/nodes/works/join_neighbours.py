@@ -10,7 +10,7 @@ from itertools import pairwise
 from groundgraph.core.evidence import EvidenceRecord, Hit, evidence_key
 from groundgraph.core.failure import tell_failure
 from groundgraph.nodes.process_results import Change, View, Work, WorkParts, hits_of, ref_of
-from groundgraph.resilience.deadline import within
+from groundgraph.resilience.bounds import within
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.text.original import FILE_LINE
 

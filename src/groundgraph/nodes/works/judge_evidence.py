@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from itertools import chain
 from typing import Any, NamedTuple
 
 from groundgraph.answers.check_support import names_in
+from groundgraph.answers.named_values import left_out, with_values
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter, reworded
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult, changed
@@ -18,8 +19,8 @@ from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import own_words, parting_words, question_weight, subjectless_stems
-from groundgraph.text.wording import codes_in, marks_in, names_another
+from groundgraph.text.follow_up import asking_stems, marks_in, named_codes, names_another, own_words, question_weight
+from groundgraph.text.small_talk import parting_words
 from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, script_of, stems, words
 
 # Whether a question can be answered, from the evidence alone and without a model.
@@ -115,7 +116,7 @@ def agreement(question: str, evidence: Sequence[SourceResult], language: str = "
 def _lacks_code(question: str, evidence: Sequence[SourceResult]) -> bool:
     """Whether no piece holds one of the codes of `question`: what is said of R7 is no answer about R9, nor of pump 17
     about pump 99."""
-    numbers, codes = numbered(question), codes_in(question)
+    numbers, codes = numbered(question), named_codes(question)
     texts = [" ".join(_texts(result)) for result in evidence] if numbers or codes else []
     return _lacks_number(numbers, texts) or (bool(codes) and not _hold_codes(codes, texts))
 
@@ -145,11 +146,9 @@ def _held(numbers: set[str], texts: Sequence[str]) -> set[str]:
 
 def _subject(question: str, pieces: Sequence[_Piece]) -> list[str]:
     """The stems of `question` that some piece holds, or that do not only say how it asks."""
-    return [
-        stem
-        for stem in query_stems(question)
-        if stem not in subjectless_stems() or any(stem in piece.counts for piece in pieces)
-    ]
+    asked = query_stems(question)
+    asking = asking_stems(asked)
+    return [stem for stem in asked if stem not in asking or any(stem in piece.counts for piece in pieces)]
 
 
 def _counted(question: str, pieces: Sequence[_Piece]) -> list[float]:
@@ -174,10 +173,11 @@ def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
     """The content words of `question`, as they stand there, that no piece of `evidence` holds in any form. What only
     says how it is asked, as in "how many", need stand nowhere."""
     held = [_read(*_texts(result)).counts.keys() for result in evidence]
+    asking = asking_stems(query_stems(question))
     missing: dict[str, str] = {}
     for match in WORD.finditer(question):
         own = _stems(match.group())
-        if not subjectless_stems().issuperset(own) and all(counts.isdisjoint(own) for counts in held):
+        if not asking.issuperset(own) and all(counts.isdisjoint(own) for counts in held):
             missing.setdefault(own[0], match.group())
     return list(missing.values())
 
@@ -224,10 +224,13 @@ def _logistic(value: float) -> float:
 
 # What a source gives in place of a number that would have to be computed.
 NEEDS = "needs_computation"
+# Why evidence is left out that is of another product, say, than the question names.
+OTHER_VALUE = "other_value"
 
 
 def judge_evidence(parts: WorkParts) -> Work:
-    """The work: all evidence stays, or none."""
+    """The work: all evidence stays, or none; what is of another value of a field that is asked back about than the
+    question names does not."""
     return Judge(parts.settings, parts.prompts, has_model=parts.chat_model is not None)
 
 
@@ -247,12 +250,21 @@ class Judge:
 
     async def __call__(self, view: View) -> Change:
         """The style that writes the answer; of evidence that is not good enough, only what comes closest is shown."""
-        held = _judgement(view, await view.results())
+        asked, found = view.state["intent"]["rewritten"] or view.turn["question"], await view.results()
+        others = left_out(self._fields, asked, found)
+        known = [pair for at, pair in enumerate(zip(view.refs, found, strict=True)) if at not in others]
+        held = _judgement(view, known, partial(with_values, self._fields, asked))
         good = not held.decides or self._good_enough(held.chance)
         stay = held.refs if good or self._shows_closest(view) else []
-        judged = {ref[0] for ref in held.refs}
-        why = {ref[0]: "answerable" if ref[0] in judged else NEEDS for ref in view.refs}
+        why = {ref[0]: NEEDS for ref in view.refs} | {ref[0]: "answerable" for ref in held.refs}
+        why |= {view.refs[at][0]: OTHER_VALUE for at in others}
         return Change(stay, ranking=self._ranking(view, held, found=bool(stay), good=good), why=why)
+
+    @property
+    def _fields(self) -> Sequence[str]:
+        """By which passages are told apart."""
+        asks = self.settings.synthesis.ask_back
+        return asks.fields if asks else ()
 
     def _ranking(self, view: View, held: _Judgement, *, found: bool, good: bool) -> Ranking:
         style = self._style(view, found=found) if good or not found else "structured"
@@ -315,6 +327,10 @@ def _is_uncovered(view: View) -> bool:
     return absence_outcome(retrievals) == "insufficient" and not all(map(lacks_filter, retrievals))
 
 
+# Gives evidence as it is judged.
+Named = Callable[[Sequence[SourceResult]], list[SourceResult]]
+
+
 @dataclass(frozen=True)
 class _Judgement:
     """What the evidence is worth.
@@ -342,15 +358,15 @@ class _Judgement:
     stated: float
 
 
-def _judgement(view: View, found: Sequence[SourceResult]) -> _Judgement:
-    known = list(zip(view.refs, found, strict=True))
+def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Named) -> _Judgement:
+    found = [result for _, result in known]
     evidence = [(ref, result) for ref, result in known if not result.metadata.get(NEEDS)]
     computed = [result for _, result in evidence if result.metadata.get("computed")]
     asking = [
         result for result in found if result.metadata.get(NEEDS) and not any(_meets(one, result) for one in computed)
     ]
     refs = [ref for ref, _ in evidence]
-    fitting = {question: _with_fits(evidence, view, question) for question in _judged_questions(view.state)}
+    fitting = {question: named(_with_fits(evidence, view, question)) for question in _judged_questions(view.state)}
     language = view.state["turn"]["language"]
     leans = _leans(view.state)
     message = view.state["intent"]["rewritten"] or view.state["turn"]["question"]

@@ -11,7 +11,7 @@ from groundgraph.core.evidence import from_record
 from groundgraph.core.turn_values import Ranking
 from groundgraph.models.call_model import collect_chain_calls
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, hits_of, paid_call, ref_of
-from groundgraph.resilience.deadline import within_turn
+from groundgraph.resilience.bounds import within_turn
 
 
 def rerank_results(parts: WorkParts) -> Work:

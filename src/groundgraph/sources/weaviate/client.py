@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from groundgraph.core.errors import GroundGraphError, SourceTimeout, SourceUnavailable
-from groundgraph.resilience.deadline import DeadlinePassed, WorkCancelled, retrieve, within
-from groundgraph.resilience.retry import CircuitBreaker
+from groundgraph.resilience.bounds import CircuitBreaker, DeadlinePassed, WorkCancelled, retrieve, within
 from groundgraph.sources.weaviate.address import Address, Consistency, load_client_library
 from groundgraph.sources.weaviate.errors import MAYBE_NOT_READY, OUTAGES, Fault, Place, fault_of, typed_error
 

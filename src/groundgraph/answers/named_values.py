@@ -1,0 +1,57 @@
+"""What evidence is of, where the question names a value of the field by which passages are told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from groundgraph.answers.find_choices import labels_in, places_said, telling_stems
+from groundgraph.core.evidence import SourceResult, changed
+from groundgraph.text.follow_up import cue_phrases, says, spoken_stems
+
+# A shorter label, such as "A" or "17", stands in many questions for something else.
+LEAST_LETTERS, LEAST_DIGITS = 2, 4
+
+
+def named_labels(field: str, question: str, evidence: Sequence[SourceResult]) -> frozenset[str]:
+    """The values of `field` in `evidence` that `question` means: those that it names, of such that contain each other
+    the longest; none where it names none, rules one out, or compares."""
+    labels = sorted({label for result in evidence for label in labels_in(result, field) if _is_telling(label)})
+    said = spoken_stems(question)
+    if not labels or says(said, cue_phrases("negation")) or says(said, cue_phrases("complexity", "comparison")):
+        return frozenset()
+    places, _ = places_said(labels, said)
+    whole = [at for at in places if telling_stems(labels)[at].issubset(said)]
+    return frozenset(labels[at] for at in whole)
+
+
+def _is_telling(label: str) -> bool:
+    letters, digits = sum(map(str.isalpha, label)), sum(map(str.isdecimal, label))
+    return letters >= LEAST_LETTERS or digits >= LEAST_DIGITS
+
+
+def left_out(fields: Sequence[str], question: str, evidence: Sequence[SourceResult]) -> set[int]:
+    """The places, from 0, of what is of another value of one of `fields` than `question` names."""
+    out: set[int] = set()
+    for field in fields:
+        if named := named_labels(field, question, evidence):
+            own = [labels_in(result, field) for result in evidence]
+            out.update(at for at, labels in enumerate(own) if labels and named.isdisjoint(labels))
+    return out
+
+
+def with_values(fields: Sequence[str], question: str, evidence: Sequence[SourceResult]) -> list[SourceResult]:
+    """`evidence` as it is judged: a value that `question` names belongs to the title of what has it, and how well the
+    words fit is counted anew, since no source counts those of a field."""
+    named = {field: named_labels(field, question, evidence) for field in fields}
+    own = [_named_in(result, named) for result in evidence]
+    return [_titled(result, labels) if labels else result for result, labels in zip(evidence, own, strict=True)]
+
+
+def _named_in(result: SourceResult, named: dict[str, frozenset[str]]) -> list[str]:
+    return [label for field, labels in named.items() for label in labels_in(result, field) if label in labels]
+
+
+def _titled(result: SourceResult, labels: Collection[str]) -> SourceResult:
+    title = " ".join([str(result.metadata.get("title") or ""), *labels]).strip()
+    scores = {name: score for name, score in result.scores.items() if name != "lexical"}
+    return changed(result, metadata={**result.metadata, "title": title}, scores=scores)
