@@ -5,25 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from groundgraph.core.schema import ExtractionAnnotation
-from groundgraph.text.follow_up import as_phrase, cue_phrases, says, spoken_stems
+from groundgraph.text.follow_up import as_phrase, cue_phrases, language_words, says, spoken_stems
 from groundgraph.text.quantities import quantities
-from groundgraph.text.words import fold, is_cyrillic, query_stems, stem, words
+from groundgraph.text.words import WORD, fold, is_cyrillic, query_stems, stem, stems, words
 
 # How alike a misspelt word must be to what it stands for, from 0 to 100, and how many words of a value are compared.
 _MISSPELT = 80
 _COMPARED = 10
+_MOST_NEGATING = 3
+# What ends the reach of a negation: "from Leeds, not York", "not from Leeds. From York".
+_BETWEEN_CLAUSES = re.compile(r"[,;:.!?()–—]+(?=\s|$)|\n")
 
 
 @dataclass(frozen=True)
 class UserWords:
-    """A message as values are looked for in it; for a condition that excludes, also those that it excludes."""
+    """A message as values are looked for in it. "Not critical" asks for no critical one: what stands behind a negation
+    in its clause supports a condition that excludes, and no other."""
 
     text: str
-    of_exclusion: bool = False
 
     @cached_property
     def spoken(self) -> list[str]:
@@ -47,26 +50,90 @@ class UserWords:
         digits = (float(run) for run in re.findall(r"(?<![\d.,])\d{1,15}(?![.,]?\d)", self.text))
         return frozenset(value for number in (*found.numbers, *found.words) for value in number.values).union(digits)
 
-    def holds(self, value: str) -> bool:
-        """Whether `value` stands in it at word boundaries, in the same form or that of a plural or of a case, and is
-        not what the message excludes: "not critical" asks for no critical one."""
-        wanted = words(value)
-        starts = range(len(self.spoken) - len(wanted) + 1)
-        return bool(wanted) and any(
-            all(_same_word(self.spoken[start + place], word) for place, word in enumerate(wanted))
-            and (self.of_exclusion or not self._excludes(start))
-            for start in starts
-        )
+    @cached_property
+    def denials(self) -> int:
+        """How many negations it holds."""
+        return sum(len({start for start, _, _ in _denials(clause)}) for clause in self._clauses)
 
     @cached_property
-    def for_exclusion(self) -> UserWords:
-        """The same for a condition that excludes."""
-        return UserWords(self.text, of_exclusion=True)
+    def asserted(self) -> UserWords:
+        """What no negation reaches; all as it stands where there is none."""
+        kept = list(map(_without_denied, self._clauses))
+        return self if kept == self._clauses else UserWords(" ; ".join(kept))
 
-    def _excludes(self, place: int) -> bool:
-        """Whether a negation stands right before the word at `place`, or before the one before it."""
-        before = " ".join(self.spoken[max(0, place - 2) : place])
-        return says(spoken_stems(before), cue_phrases("negation"))
+    @cached_property
+    def _clauses(self) -> list[str]:
+        return _BETWEEN_CLAUSES.split(self.text)
+
+    def denied(self, name: str, most: int) -> UserWords:
+        """The first `most` content words behind each negation, but for those of the field `name`: "not in the city
+        Leeds"."""
+        own = set(query_stems(_spaced(name)))
+        behind = (clause[end:last] for clause in self._clauses for _, end, last in _denials(clause))
+        return UserWords(" ; ".join(_beginning(text, own, most) for text in behind))
+
+    def holds(self, value: str) -> bool:
+        """Whether `value` stands in it at word boundaries, in the same form or that of a plural or of a case, and is
+        not what the message excludes."""
+        # A value may deny by itself: "not started".
+        wanted, spoken = words(value), (self if UserWords(value).denials else self.asserted).spoken
+        starts = range(len(spoken) - len(wanted) + 1)
+        return bool(wanted) and any(
+            all(_same_word(spoken[start + place], word) for place, word in enumerate(wanted)) for start in starts
+        )
+
+
+def _denials(clause: str) -> list[tuple[int, int, int]]:
+    """Where negations begin and end in `clause`, and where what they reach ends: "not minor but critical". "No. 5" is
+    none."""
+    found = list(WORD.finditer(clause))
+    said = [fold(one.group()) for one in found]
+    turns = [one.start() for one in found if fold(one.group()) in _contrasts()]
+    places = [
+        (found[at].start(), found[at + length - 1].end())
+        for at in range(len(said))
+        for length in range(1, min(_MOST_NEGATING, len(said) - at) + 1)
+        if tuple(said[at : at + length]) in _negations() and not _is_abbreviated(said[at : at + 2])
+    ]
+    return [(start, end, next((turn for turn in turns if turn >= end), len(clause))) for start, end in places]
+
+
+def _is_abbreviated(said: Sequence[str]) -> bool:
+    return said[0] == "no" and said[-1].isdecimal()
+
+
+def _without_denied(clause: str) -> str:
+    kept, at = "", 0
+    for start, _, last in _denials(clause):
+        kept, at = kept + clause[at:start], max(at, last)
+    return kept + clause[at:]
+
+
+@cache
+def _contrasts() -> frozenset[str]:
+    return frozenset(map(fold, language_words("contrast")))
+
+
+@cache
+def _negations() -> frozenset[tuple[str, ...]]:
+    """As they are written: "rejected" may be a value."""
+    return frozenset(tuple(words(phrase)) for phrase in language_words("negation") if "*" not in phrase)
+
+
+def _beginning(text: str, without: set[str], most: int) -> str:
+    """The words of `text` up to the content word with the number `most`, those of `without` left out."""
+    kept, counted = 0, 0
+    for found in WORD.finditer(text):
+        own = stems(found.group())
+        counted += bool(own) and without.isdisjoint(own)
+        if counted > most:
+            break
+        kept = found.end()
+    return text[:kept]
+
+
+def _spaced(name: str) -> str:
+    return re.sub(r"[._]", " ", name)
 
 
 def _same_word(one: str, other: str) -> bool:
@@ -90,7 +157,7 @@ def is_grounded(
         value: what the model proposes.
         said: the user's message.
     """
-    if annotation.grounding == "skip" or _by_cue(annotation, value, said):
+    if annotation.grounding == "skip" or by_cue(annotation, value, said):
         return True
     text = str(value)
     if annotation.grounding == "exact":
@@ -114,7 +181,8 @@ def _is_nearly_said(text: str, said: UserWords) -> bool:
     return any(process.extractOne(word, said.distinct, scorer=fuzz.ratio, score_cutoff=_MISSPELT) for word in wanted)
 
 
-def _by_cue(annotation: ExtractionAnnotation, value: Any, said: UserWords) -> bool:
+def by_cue(annotation: ExtractionAnnotation, value: Any, said: UserWords) -> bool:
+    """Whether `said` holds a phrase by which the user's configuration says that `value` is asked for."""
     phrases = annotation.cues.get(str(value), ())
     return says(said.stems, [stems for phrase in phrases if (stems := as_phrase(phrase))])
 
@@ -147,7 +215,7 @@ def is_meant(section: str, value: str, annotation: ExtractionAnnotation, said: U
         annotation: `exact` leaves only the word itself; `fuzzy` takes a misspelt one as well.
         said: the user's message.
     """
-    if annotation.grounding in ("skip", "exact", "fuzzy") or _by_cue(annotation, value, said):
+    if annotation.grounding in ("skip", "exact", "fuzzy") or by_cue(annotation, value, said):
         return is_grounded(section, {"enum": [value]}, annotation, value, said)
     cues: Sequence[tuple[str, ...]] = cue_phrases(section, value)
     return said.holds(value) or says(said.stems, cues)

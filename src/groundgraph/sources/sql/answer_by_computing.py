@@ -216,8 +216,7 @@ class Computer:
         self, database: ComputingDatabase, declared: TableShape, filters: Mapping[str, Any]
     ) -> tuple[TableShape, Vocabulary]:
         columns = (
-            one if _is_fit(database, declared, one, filters) else replace(one, kind="string")
-            for one in declared.columns
+            one if is_fit(database, declared, one, filters) else replace(one, kind="string") for one in declared.columns
         )
         shape = replace(declared, columns=tuple(columns))
         return shape, self._read_vocabulary(database, shape, filters)
@@ -240,7 +239,7 @@ class Computer:
         return found
 
 
-def _is_fit(database: ComputingDatabase, shape: TableShape, column: Column, filters: Mapping[str, Any]) -> bool:
+def is_fit(database: ComputingDatabase, shape: TableShape, column: Column, filters: Mapping[str, Any]) -> bool:
     """Whether the values of a column are of the kind that it is declared as, so that a condition on it tells the rows
     apart: SQLite keeps "01.03.2021" and "yes" in columns of dates and of yes and no."""
     if column.kind == "boolean":

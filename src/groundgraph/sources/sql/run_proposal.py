@@ -16,6 +16,7 @@ from groundgraph.core.evidence import SourceResult, jsonable
 from groundgraph.core.filters import check_filters
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
+from groundgraph.sources.sql.answer_by_computing import is_fit
 from groundgraph.sources.sql.any_database import ComputingDatabase
 from groundgraph.sources.sql.compute import SQL, Computation, compute, is_numeric
 from groundgraph.sources.sql.shape import Column, TableShape
@@ -34,7 +35,8 @@ def computable_table(
 ) -> ComputableTable:
     """What may be computed over the rows of `shape`, with the values that `filters` let see."""
     keys = set(_keys(shape, all_shapes))
-    fields = {item.name: _field(database, shape, item, filters) for item in shape.columns if item.kind != "blob"}
+    fit = (item for item in shape.columns if item.kind != "blob" and is_fit(database, shape, item, filters))
+    fields = {item.name: _field(database, shape, item, filters) for item in fit}
     numbers = tuple(item.name for item in shape.columns if is_numeric(item) and item.name not in keys)
     return ComputableTable(shape.name, SourceSchema(shape.name, fields), numbers)
 
