@@ -5,20 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 from groundgraph.core.schema import ExtractionAnnotation
-from groundgraph.text.follow_up import as_phrase, cue_phrases, language_words, says, spoken_stems
+from groundgraph.text.follow_up import as_phrase, cue_phrases, says, spoken_stems
+from groundgraph.text.negation import denied_parts, without_denied
 from groundgraph.text.quantities import quantities
 from groundgraph.text.words import WORD, fold, is_cyrillic, query_stems, stem, stems, words
 
 # How alike a misspelt word must be to what it stands for, from 0 to 100, and how many words of a value are compared.
 _MISSPELT = 80
 _COMPARED = 10
-_MOST_NEGATING = 3
-# What ends the reach of a negation: "from Leeds, not York", "not from Leeds. From York".
-_BETWEEN_CLAUSES = re.compile(r"[,;:.!?()–—]+(?=\s|$)|\n")
 
 
 @dataclass(frozen=True)
@@ -53,24 +51,18 @@ class UserWords:
     @cached_property
     def denials(self) -> int:
         """How many negations it holds."""
-        return sum(len({start for start, _, _ in _denials(clause)}) for clause in self._clauses)
+        return len(denied_parts(self.text))
 
     @cached_property
     def asserted(self) -> UserWords:
         """What no negation reaches; all as it stands where there is none."""
-        kept = list(map(_without_denied, self._clauses))
-        return self if kept == self._clauses else UserWords(" ; ".join(kept))
-
-    @cached_property
-    def _clauses(self) -> list[str]:
-        return _BETWEEN_CLAUSES.split(self.text)
+        return UserWords(without_denied(self.text)) if self.denials else self
 
     def denied(self, name: str, most: int) -> UserWords:
         """The first `most` content words behind each negation, but for those of the field `name`: "not in the city
         Leeds"."""
         own = set(query_stems(_spaced(name)))
-        behind = (clause[end:last] for clause in self._clauses for _, end, last in _denials(clause))
-        return UserWords(" ; ".join(_beginning(text, own, most) for text in behind))
+        return UserWords(" ; ".join(_beginning(text, own, most) for text in denied_parts(self.text)))
 
     def holds(self, value: str) -> bool:
         """Whether `value` stands in it at word boundaries, in the same form or that of a plural or of a case, and is
@@ -81,43 +73,6 @@ class UserWords:
         return bool(wanted) and any(
             all(_same_word(spoken[start + place], word) for place, word in enumerate(wanted)) for start in starts
         )
-
-
-def _denials(clause: str) -> list[tuple[int, int, int]]:
-    """Where negations begin and end in `clause`, and where what they reach ends: "not minor but critical". "No. 5" is
-    none."""
-    found = list(WORD.finditer(clause))
-    said = [fold(one.group()) for one in found]
-    turns = [one.start() for one in found if fold(one.group()) in _contrasts()]
-    places = [
-        (found[at].start(), found[at + length - 1].end())
-        for at in range(len(said))
-        for length in range(1, min(_MOST_NEGATING, len(said) - at) + 1)
-        if tuple(said[at : at + length]) in _negations() and not _is_abbreviated(said[at : at + 2])
-    ]
-    return [(start, end, next((turn for turn in turns if turn >= end), len(clause))) for start, end in places]
-
-
-def _is_abbreviated(said: Sequence[str]) -> bool:
-    return said[0] == "no" and said[-1].isdecimal()
-
-
-def _without_denied(clause: str) -> str:
-    kept, at = "", 0
-    for start, _, last in _denials(clause):
-        kept, at = kept + clause[at:start], max(at, last)
-    return kept + clause[at:]
-
-
-@cache
-def _contrasts() -> frozenset[str]:
-    return frozenset(map(fold, language_words("contrast")))
-
-
-@cache
-def _negations() -> frozenset[tuple[str, ...]]:
-    """As they are written: "rejected" may be a value."""
-    return frozenset(tuple(words(phrase)) for phrase in language_words("negation") if "*" not in phrase)
 
 
 def _beginning(text: str, without: set[str], most: int) -> str:

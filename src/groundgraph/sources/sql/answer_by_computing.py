@@ -21,6 +21,7 @@ from groundgraph.sources.sql.read_question import (
     is_about,
     is_lookup,
     is_named_so,
+    names_value,
     quantity_instead,
     read_computation,
     read_rows,
@@ -29,7 +30,8 @@ from groundgraph.sources.sql.shape import Column, TableShape, decode
 from groundgraph.sources.sql.sql_dialect import may_match
 from groundgraph.sources.sql.vocabulary import Vocabulary
 from groundgraph.text.follow_up import subjectless_stems
-from groundgraph.text.words import stems
+from groundgraph.text.negation import denied_parts
+from groundgraph.text.words import fold, stems
 
 # A column with more different values is a text or a number, not a name by which rows are asked for.
 _MOST_VALUES = 2_000
@@ -114,6 +116,8 @@ class Computer:
             counted = self._counted(self._database, cue, known, asked)
             if isinstance(counted, SourceResult):
                 return counted
+            if excluded := self._excluded(asked, shapes):
+                return excluded
             if any(is_lookup(cue, *table) for table in known):
                 return None
             why = counted
@@ -139,21 +143,20 @@ class Computer:
                 continue
             if found := _rows_and_nothing_else(parts, language, shape, vocabulary, alone=len(shapes) == 1):
                 kept = Computation("count", shape, "", tuple(filter(None, (asked.filters, found.conditions))))
-                return kept, database.first(shape, kept.filters, asked.most), self._stated(database, kept)
+                stated = self._stated(database, kept)
+                if _is_ruled_out(stated, kept, asked.filters):
+                    return None
+                return kept, database.first(shape, kept.filters, asked.most), stated
         return None
 
     def _excluded(self, asked: Question, shapes: Sequence[TableShape]) -> SourceResult | None:
-        """That a question asks for the rows which do not meet a condition, as in "Which orders are not open?": those
-        that a search finds for its words are the others."""
-        language = language_of(asked.text)
-        parts = _parts_for_rows(asked, language)
-        stripped = language.without_negation(parts)
-        if self._database is None or stripped == parts:
+        """That a question rules out the rows that have a value, as in "incidents that are not critical": those that a
+        search finds for its words are the others."""
+        denied = [] if asked.own == "" else denied_parts(fold(asked.own or asked.text))
+        if self._database is None or not denied:
             return None
         for shape, vocabulary in self._with_values(self._database, shapes, asked):
-            if (
-                found := _rows_and_nothing_else(stripped, language, shape, vocabulary, alone=False)
-            ) and found.conditions:
+            if any(names_value(part, shape, vocabulary) for part in denied):
                 return self._unstated("exclusion", [shape], offered=False)
         return None
 
@@ -171,7 +174,8 @@ class Computer:
         if len(whole) == 1:
             quantity = quantity_instead(cue, whole[0].shape)
             told = {"quantity": quantity, "tables": [whole[0].shape.name]}
-            return told if quantity else self._stated(database, whole[0])
+            stated = self._stated(database, whole[0])
+            return told if quantity else {} if _is_ruled_out(stated, whole[0], asked.filters) else stated
         named = [found for found in readings if found.names_table]
         return _unread(named, asked.text)
 
@@ -237,6 +241,13 @@ class Computer:
                     if len(name) <= LONGEST_VALUE:
                         found.setdefault(name, {}).setdefault(column.name, []).append(value)
         return found
+
+
+def _is_ruled_out(count: SourceResult, computed: Computation, filters: Mapping[str, Any]) -> bool:
+    """Whether there is none because of another range of the same field: that is not what the words ask for."""
+    own = computed.filters[-1] if computed.filters else {}
+    ranges = [(own.get(name), one) for name, one in filters.items() if isinstance(one, Mapping)]
+    return not count.metadata["value"] and any(isinstance(said, Mapping) and said != one for said, one in ranges)
 
 
 def is_fit(database: ComputingDatabase, shape: TableShape, column: Column, filters: Mapping[str, Any]) -> bool:

@@ -111,6 +111,14 @@ def read_computation(reading: Reading, filters: Mapping[str, Any]) -> Computatio
     return Computation("count", reading.shape, "", tuple(filter(None, (filters, reading.conditions))))
 
 
+def names_value(said: str, shape: TableShape, vocabulary: Vocabulary) -> bool:
+    """Whether the folded text names a value of a cell, or a column of yes and no."""
+    asked = stems(said)
+    return bool(_flags(asked, shape)) or any(
+        _value_at(asked, place, said, vocabulary)[0] for place in range(len(asked))
+    )
+
+
 def as_said(unread: Sequence[str], question: str) -> list[str]:
     """What `question` says with the stems, each once: words that stand together in one."""
     wanted = set(unread)
