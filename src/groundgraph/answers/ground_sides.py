@@ -91,9 +91,14 @@ def _at(operator: str, day: date, period: Period) -> str:
     own = period if period.year_said else _shifted(period, operator, day)
     if operator in ("gt", "gte"):
         first = day + _DAY if operator == "gt" else day
-        return {own.first: "from", own.last + _DAY: "above"}.get(first, "")
+        return {own.first: "from", own.last + _DAY: "above"}.get(first, _within(first, own))
     last = day - _DAY if operator == "lt" else day
-    return {own.last: "to", own.first - _DAY: "below"}.get(last, "")
+    return {own.last: "to", own.first - _DAY: "below"}.get(last, _within(last, own))
+
+
+def _within(day: date, period: Period) -> str:
+    """What no words ask for by naming the period: a part of it."""
+    return "within" if period.first <= day <= period.last else ""
 
 
 def _shifted(period: Period, operator: str, day: date) -> Period:
