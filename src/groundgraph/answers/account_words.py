@@ -15,9 +15,8 @@ from typing import Any
 from groundgraph.answers.ground_fields import UserWords
 from groundgraph.core.computation import ComputableTable, Proposal
 from groundgraph.core.errors import FilterInvalid
-from groundgraph.sources.sql.find_cue import Language, language_of
-from groundgraph.sources.sql.vocabulary import stands_behind
 from groundgraph.text.dates import periods
+from groundgraph.text.find_cue import Language, language_of
 from groundgraph.text.follow_up import as_phrase, language_words
 from groundgraph.text.numbers import number_of
 from groundgraph.text.words import fold, stem, stems, words
@@ -203,7 +202,7 @@ class _Account:
             if self._is_of_another(name, value):
                 raise FilterInvalid(f"The words do not say that {value!r} is one of {name}.")
         rest = _without(fold(self.question), self._other_names())
-        for _, value in sorted(self._values(), key=lambda one: -len(one[1])):
+        for _, value in sorted(self._values(), key=lambda one: (one[1] not in rest, -len(one[1]))):
             is_said = value in rest if value in fold(self.question) else not set(stems(value)).isdisjoint(stems(rest))
             if not is_said or (UserWords(value).denials and value not in rest):
                 raise FilterInvalid(f"The words do not say {value!r} for each condition that does.")
@@ -235,10 +234,13 @@ class _Account:
         """Whether `value` may be said of another field than `name`, or say nothing, and `name` is not named for it."""
         fields = self._table.schema.fields.items()
         others = [one for one, spec in fields if one != name and value in _said_of(one, spec)]
+        longer = [one for one in _said_of(name, self._table.schema.fields[name]) if one != value and value in one]
+        if any(one in fold(self.question) for one in longer):
+            return True
         says_nothing = set(stems(value)) <= self._language.filler_in(value) and not value.isdecimal()
         is_flag = value == _as_said(name)
         if says_nothing and not is_flag:
-            return not stands_behind(spaced(name), value, fold(self.question))
+            return f"{_as_said(name)} {value}" not in fold(self.question).replace("=", " ").replace("  ", " ")
         apart = stems(_without(fold(self.question), [_as_said(self.proposal.table)]))
         return bool(others) and (is_flag or set(stems(spaced(name))).isdisjoint(apart))
 

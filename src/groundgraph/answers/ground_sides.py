@@ -18,7 +18,13 @@ from groundgraph.text.words import WORD, fold, words
 SIDES = {"gt": "above", "gte": "from", "lt": "below", "lte": "to"}
 _DENIED = {"above": "to", "below": "from", "from": "below", "to": "above"}
 # Signs, which are no words, as the words that they stand for.
-_SIGNS = (("≥", " from "), (">=", " from "), ("≤", " to "), ("<=", " to "), (">", " above "), ("<", " below "))
+_SIGNS: tuple[tuple[str, str], ...] = (
+    ("≥", " at least "),
+    (">=", " at least "),
+    ("≤", " at most "),
+    ("<=", " at most "),
+)
+_SIGNS += ((">", " more than "), ("<", " less than "))
 _AND_MORE = re.compile(r"(?<=\d)\+")
 _NEXT_CLAUSE = re.compile(r"[,;:.!?()–—]+(?=\s|$)|\n")
 # So many words before a value, and behind it, may say on which side of it.

@@ -4,6 +4,7 @@ leaves out a condition, turns one round or takes another function is refused."""
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 import tempfile
 from collections import Counter
@@ -77,7 +78,9 @@ def test_what_a_model_proposes_is_what_was_asked_for(database: Database, random:
         make_database(path, database.tables)
         with closing(sqlite3.connect(path)) as connection:
             questions = Questions(database, lambda statement: connection.execute(statement).fetchone()[0])
-            asked = some_of(list(questions.every()), random)
+            # Of whom "my" and "them" are, no table tells.
+            every = [one for one in questions.every() if not re.search(" my | them ", one.text)]
+            asked = some_of(every, random)
         told = asyncio.run(_told(path, database, asked))
     for one, numbers in zip(asked, told, strict=True):
         _tally["readable"] += one.readable

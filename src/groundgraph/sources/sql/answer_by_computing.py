@@ -13,7 +13,6 @@ from groundgraph.core.latest import Latest
 from groundgraph.core.registry import nearest
 from groundgraph.sources.sql.any_database import ComputingDatabase, Version
 from groundgraph.sources.sql.compute import FUNCTIONS, Computation, Computed, check_field, compute
-from groundgraph.sources.sql.find_cue import Cue, Language, find_cue, language_of, parts_of
 from groundgraph.sources.sql.read_question import (
     LONGEST_VALUE,
     Reading,
@@ -29,6 +28,7 @@ from groundgraph.sources.sql.read_question import (
 from groundgraph.sources.sql.shape import Column, TableShape, decode
 from groundgraph.sources.sql.sql_dialect import may_match
 from groundgraph.sources.sql.vocabulary import Vocabulary
+from groundgraph.text.find_cue import Cue, Language, find_cue, language_of, parts_of
 from groundgraph.text.follow_up import subjectless_stems
 from groundgraph.text.negation import denied_parts
 from groundgraph.text.words import fold, stems

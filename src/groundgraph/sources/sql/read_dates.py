@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any
 
-from groundgraph.sources.sql.find_cue import Language
 from groundgraph.sources.sql.shape import TableShape
 from groundgraph.sources.sql.vocabulary import Vocabulary, name_stems, spaced, stands_behind
+from groundgraph.text.find_cue import Language
 from groundgraph.text.follow_up import language_words
 from groundgraph.text.quantities import take_dates
 from groundgraph.text.words import stems, words

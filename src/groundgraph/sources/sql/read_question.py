@@ -13,10 +13,10 @@ from itertools import chain
 from typing import Any
 
 from groundgraph.sources.sql.compute import Computation, is_numeric
-from groundgraph.sources.sql.find_cue import Cue, Language, may_be_read, plain_words
 from groundgraph.sources.sql.read_dates import YEAR, date_condition
 from groundgraph.sources.sql.shape import TableShape
 from groundgraph.sources.sql.vocabulary import Vocabulary, name_stems, spaced, stands_behind
+from groundgraph.text.find_cue import Cue, Language, may_be_read, plain_words
 from groundgraph.text.follow_up import language_words
 from groundgraph.text.words import fold, stem, stems, words
 
