@@ -18,13 +18,7 @@ from groundgraph.text.words import WORD, fold, words
 SIDES = {"gt": "above", "gte": "from", "lt": "below", "lte": "to"}
 _DENIED = {"above": "to", "below": "from", "from": "below", "to": "above"}
 # Signs, which are no words, as the words that they stand for.
-_SIGNS: tuple[tuple[str, str], ...] = (
-    ("≥", " at least "),
-    (">=", " at least "),
-    ("≤", " at most "),
-    ("<=", " at most "),
-)
-_SIGNS += ((">", " more than "), ("<", " less than "))
+_SIGNS = {"≥": "at least", ">=": "at least", "≤": "at most", "<=": "at most", ">": "more than", "<": "less than"}
 _AND_MORE = re.compile(r"(?<=\d)\+")
 _NEXT_CLAUSE = re.compile(r"[,;:.!?()–—]+(?=\s|$)|\n")
 # So many words before a value, and behind it, may say on which side of it.
@@ -137,8 +131,8 @@ def _mentions(text: str, value: Any, today: date | None = None) -> Iterator[_Men
 
 
 def _spelt(text: str) -> str:
-    for sign, word in _SIGNS:
-        text = text.replace(sign, word)
+    for sign, word in _SIGNS.items():
+        text = text.replace(sign, f" {word} ")
     return _AND_MORE.sub(" onwards", text)
 
 
