@@ -10,7 +10,9 @@ from shop_database import RELATIONS, shop
 
 from groundgraph import load_settings, turn_graph
 from groundgraph.answers.propose_computation import read_proposal
+from groundgraph.core.computation import ComputableTable
 from groundgraph.core.errors import FilterInvalid, ModelError
+from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.sql import SqlSource
 from groundgraph.testing import Rule, ScriptedChatModel
 
@@ -199,3 +201,9 @@ async def test_a_proposal_that_accounts_for_every_word_is_run(tmp_path, question
     output = await _asked(tmp_path, question, proposal)
     assert (output["outcome"], output["asked"]) == ("answered", 1)
     assert told in _evidence(output)[0]
+
+
+def test_a_table_may_be_named_in_another_form_than_its_own():
+    table = ComputableTable("order", SourceSchema("order", {"customer_id": {"type": "integer"}}), ())
+    given = {"function": "count", "filters": {"customer_id": 3}}
+    assert read_proposal(given, [table], "How many orders does customer 3 have?").filters == {"customer_id": 3}

@@ -257,7 +257,9 @@ class _Account:
         rest = fold(self.question)
         for one in sorted(filter(None, called), key=len, reverse=True):
             rest = re.sub(rf"\b{re.escape(one)}\b", " ", rest, count=1)
-        forms = set(stems(" ".join(one for one in called if one not in fold(self.question))))
+        # What stands there as it is called is gone; of the others, such as "order", "orders" may stand there.
+        others = [one for one in called if not re.search(rf"\b{re.escape(one)}\b", fold(self.question))]
+        forms = set(stems(" ".join(others)))
         held, said = self._held(), {one: word for word in words(rest) for one in stems(word)}
         left = [word for one, word in said.items() if one not in held and not any(_is_form(one, own) for own in forms)]
         numbers = set(_DIGITS.findall(json.dumps([self.proposal.filters, self.proposal.limit], default=str)))
