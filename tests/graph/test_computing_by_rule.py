@@ -418,3 +418,37 @@ async def test_what_kind_of_computing_is_needed_is_told_in_words(tmp_path):
     (note,) = [note for note in output["notes"] if "computed" in note]
     assert "which rows come before or after others" in note
     assert "(order)" not in note
+
+
+@pytest.mark.covers("S8")
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Orders that are not open",
+        "Is there an order that is not open?",
+        "Orders of the Orion X2, but no open ones",
+        "Who is not from Graz?",
+        "Customers except from Graz",
+        "Kunden, die nicht aus Graz sind",
+    ],
+)
+async def test_what_a_negation_rules_out_is_no_answer(tmp_path, question):
+    (output,) = await _asked(tmp_path, question)
+    assert output["outcome"] == "insufficient"
+
+
+@pytest.mark.covers("S8")
+async def test_a_follow_up_that_negates_is_answered_by_no_row_that_has_the_value(tmp_path):
+    outputs = await _asked(tmp_path, "How many orders are open?", "And not shipped?")
+    assert [output["outcome"] for output in outputs] == ["answered", "insufficient"]
+
+
+async def test_a_negation_that_reaches_no_value_is_answered(tmp_path):
+    (output,) = await _asked(tmp_path, "Which customer is from Graz, not only Linz?")
+    assert output["outcome"] == "answered"
+
+
+@pytest.mark.parametrize("question", ["Wie viel kostet der Orion X2?", "Сколько стоит Orion X2?"])
+async def test_a_price_is_no_count(tmp_path, question):
+    (output,) = await _asked(tmp_path, question)
+    assert not any("Anzahl" in note or "количество" in note for note in output["notes"])

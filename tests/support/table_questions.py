@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -420,6 +421,12 @@ class Questions:
                 yield Asked(form.format(**said), frozenset([] if clash else [of_parent]))
             for form in _forms("How many {t} have {p} with {c} {v}? / How many {t} of {v} {p} are there?"):
                 yield Asked(form.format(**said), frozenset([] if clash else [of_child]))
+
+
+def some_of(every: list[Asked], random: Random, each: int = 8) -> list[Asked]:
+    """As many questions that can be read as others, of which there are many more."""
+    kinds = [[one for one in every if one.readable is readable] for readable in (True, False)]
+    return [one for kind in kinds for one in random.sample(kind, min(each, len(kind)))]
 
 
 def _language(form: str) -> str:

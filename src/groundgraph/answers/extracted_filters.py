@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
-from groundgraph.answers.ground_fields import DateGround, UserWords, grounded_days, is_grounded
+from groundgraph.answers.ground_fields import DateGround, UserWords, by_cue, grounded_days, is_grounded
+from groundgraph.answers.ground_sides import unasked_bounds
 from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.filters import OPERATORS, check_filters
@@ -57,6 +58,8 @@ _SPELLINGS = {
     "!=": "not",
 }
 _ORDER = ("gte", "gt", "lte", "lt")
+# What a model leaves empty.
+EMPTY: tuple[Any, ...] = (None, "", [], {})
 _UNORDERED = ("boolean", "array")
 _WORDED = ("string", "text", "array")
 Reason = Literal["undeclared", "held", "value", "unsaid"]
@@ -139,7 +142,7 @@ def _proposals(
 
 def _given(proposed: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
     """What is proposed, without what a model left empty."""
-    return ((str(name), value) for name, value in proposed.items() if value not in (None, "", [], {}))
+    return ((str(name), value) for name, value in proposed.items() if value not in EMPTY)
 
 
 class _Field:
@@ -159,6 +162,9 @@ class _Field:
         """What of `value` may be applied; None when nothing may."""
         given = self._operators(value)
         kept = self._days(given) if self.kind in ("date", "datetime") else self._values(given)
+        unasked = unasked_bounds(kept, self.name, self.said.text, self.days.today)
+        if unasked and not self.days.anything:
+            self._drop({one: kept.pop(one) for one in unasked}, "unsaid", "the user's words ask for another range")
         equal = kept.pop("eq", None)
         if equal is not None and kept:
             # An equality beside a range adds nothing that the range does not say.
@@ -226,11 +232,22 @@ class _Field:
         typed = self._typed(value, operator)
         if typed is None:
             return None
-        said = self.said.for_exclusion if operator == "not" else self.said
-        if is_grounded(self.name, self.spec, self.annotation, typed, said):
+        said = self._supporting(operator, typed)
+        if by_cue(self.annotation, typed, self.said.asserted) or is_grounded(
+            self.name, self.spec, self.annotation, typed, said
+        ):
             return typed
-        self._drop(value, "unsaid", "the user's words do not hold it")
+        self._drop(value, "unsaid", "the user's words do not ask for it")
         return None
+
+    def _supporting(self, operator: str, typed: Any) -> UserWords:
+        """The words that may support a value: what excludes it stands behind a negation, what keeps it does not."""
+        if operator in _ORDER:
+            return self.said
+        is_switch = isinstance(typed, bool)
+        if (operator == "not") is (typed is False):
+            return self.said.asserted
+        return self.said.denied("" if is_switch else self.name, len(words(str(typed))) or 1)
 
     def _typed(self, value: Any, operator: str) -> Any:
         if isinstance(value, list | Mapping) or not _is_storable(value):

@@ -12,8 +12,9 @@ from typing import Any
 from groundgraph.core.schema import ExtractionAnnotation
 from groundgraph.text.dates import Period, periods
 from groundgraph.text.follow_up import as_phrase, cue_phrases, says, spoken_stems
+from groundgraph.text.negation import denied_parts, without_denied
 from groundgraph.text.quantities import quantities
-from groundgraph.text.words import fold, is_cyrillic, query_stems, stem, words
+from groundgraph.text.words import WORD, fold, is_cyrillic, query_stems, stem, stems, words
 
 # How alike a misspelt word must be to what it stands for, from 0 to 100, and how many words of a value are compared.
 _MISSPELT = 80
@@ -22,10 +23,10 @@ _COMPARED = 10
 
 @dataclass(frozen=True)
 class UserWords:
-    """A message as values are looked for in it; for a condition that excludes, also those that it excludes."""
+    """A message as values are looked for in it. "Not critical" asks for no critical one: what stands behind a negation
+    in its clause supports a condition that excludes, and no other."""
 
     text: str
-    of_exclusion: bool = False
 
     @cached_property
     def spoken(self) -> list[str]:
@@ -49,26 +50,47 @@ class UserWords:
         digits = (float(run) for run in re.findall(r"(?<![\d.,])\d{1,15}(?![.,]?\d)", self.text))
         return frozenset(value for number in (*found.numbers, *found.words) for value in number.values).union(digits)
 
-    def holds(self, value: str) -> bool:
-        """Whether `value` stands in it at word boundaries, in the same form or that of a plural or of a case, and is
-        not what the message excludes: "not critical" asks for no critical one."""
-        wanted = words(value)
-        starts = range(len(self.spoken) - len(wanted) + 1)
-        return bool(wanted) and any(
-            all(_same_word(self.spoken[start + place], word) for place, word in enumerate(wanted))
-            and (self.of_exclusion or not self._excludes(start))
-            for start in starts
-        )
+    @cached_property
+    def denials(self) -> int:
+        """How many negations it holds."""
+        return len(denied_parts(self.text))
 
     @cached_property
-    def for_exclusion(self) -> UserWords:
-        """The same for a condition that excludes."""
-        return UserWords(self.text, of_exclusion=True)
+    def asserted(self) -> UserWords:
+        """What no negation reaches; all as it stands where there is none."""
+        return UserWords(without_denied(self.text)) if self.denials else self
 
-    def _excludes(self, place: int) -> bool:
-        """Whether a negation stands right before the word at `place`, or before the one before it."""
-        before = " ".join(self.spoken[max(0, place - 2) : place])
-        return says(spoken_stems(before), cue_phrases("negation"))
+    def denied(self, name: str, most: int) -> UserWords:
+        """The first `most` content words behind each negation, but for those of the field `name`: "not in the city
+        Leeds"."""
+        own = set(query_stems(_spaced(name)))
+        return UserWords(" ; ".join(_beginning(text, own, most) for text in denied_parts(self.text)))
+
+    def holds(self, value: str) -> bool:
+        """Whether `value` stands in it at word boundaries, in the same form or that of a plural or of a case, and is
+        not what the message excludes."""
+        # A value may deny by itself: "not started".
+        wanted, spoken = words(value), (self if UserWords(value).denials else self.asserted).spoken
+        starts = range(len(spoken) - len(wanted) + 1)
+        return bool(wanted) and any(
+            all(_same_word(spoken[start + place], word) for place, word in enumerate(wanted)) for start in starts
+        )
+
+
+def _beginning(text: str, without: set[str], most: int) -> str:
+    """The words of `text` up to the content word with the number `most`, those of `without` left out."""
+    kept, counted = 0, 0
+    for found in WORD.finditer(text):
+        own = stems(found.group())
+        counted += bool(own) and without.isdisjoint(own)
+        if counted > most:
+            break
+        kept = found.end()
+    return text[:kept]
+
+
+def _spaced(name: str) -> str:
+    return re.sub(r"[._]", " ", name)
 
 
 def _same_word(one: str, other: str) -> bool:
@@ -92,7 +114,7 @@ def is_grounded(
         value: what the model proposes.
         said: the user's message.
     """
-    if annotation.grounding == "skip" or _by_cue(annotation, value, said):
+    if annotation.grounding == "skip" or by_cue(annotation, value, said):
         return True
     text = str(value)
     if annotation.grounding == "exact":
@@ -116,7 +138,8 @@ def _is_nearly_said(text: str, said: UserWords) -> bool:
     return any(process.extractOne(word, said.distinct, scorer=fuzz.ratio, score_cutoff=_MISSPELT) for word in wanted)
 
 
-def _by_cue(annotation: ExtractionAnnotation, value: Any, said: UserWords) -> bool:
+def by_cue(annotation: ExtractionAnnotation, value: Any, said: UserWords) -> bool:
+    """Whether `said` holds a phrase by which the user's configuration says that `value` is asked for."""
     phrases = annotation.cues.get(str(value), ())
     return says(said.stems, [stems for phrase in phrases if (stems := as_phrase(phrase))])
 
@@ -149,7 +172,7 @@ def is_meant(section: str, value: str, annotation: ExtractionAnnotation, said: U
         annotation: `exact` leaves only the word itself; `fuzzy` takes a misspelt one as well.
         said: the user's message.
     """
-    if annotation.grounding in ("skip", "exact", "fuzzy") or _by_cue(annotation, value, said):
+    if annotation.grounding in ("skip", "exact", "fuzzy") or by_cue(annotation, value, said):
         return is_grounded(section, {"enum": [value]}, annotation, value, said)
     cues: Sequence[tuple[str, ...]] = cue_phrases(section, value)
     return said.holds(value) or says(said.stems, cues)

@@ -12,8 +12,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from groundgraph.answers.account_words import check_words, spaced
 from groundgraph.answers.extract_intent import AskExtractor, closed, condition_schema, tokens_used
-from groundgraph.answers.extracted_filters import extracted_filters
+from groundgraph.answers.extracted_filters import EMPTY, extracted_filters
 from groundgraph.answers.ground_fields import DateGround, UserWords
 from groundgraph.answers.read_extraction import objects_in
 from groundgraph.core.computation import FUNCTIONS, MOST_GROUPS, ORDERS, ComputableTable, Proposal
@@ -64,6 +65,7 @@ def read_proposal(given: Mapping[str, Any], tables: Sequence[ComputableTable], q
     _check_sides(proposal, question)
     _check_numbers_said(proposal, said)
     _check_values_said(proposal, table, said)
+    check_words(proposal, tables, question)
     return proposal
 
 
@@ -84,6 +86,8 @@ def _group_by(given: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _said_filters(given: Any, table: ComputableTable, said: UserWords) -> dict[str, Any]:
+    if empty := [str(name) for name, value in given.items() if value in EMPTY] if isinstance(given, Mapping) else []:
+        raise FilterInvalid(f"A condition on {', '.join(empty)} holds no value; rows without one cannot be asked for.")
     ground = DateGround(said.text, datetime.now(UTC).date())
     found = extracted_filters({table.name: given}, {table.name: table.schema}, {}, said, ground)
     if found.dropped:
@@ -94,7 +98,7 @@ def _said_filters(given: Any, table: ComputableTable, said: UserWords) -> dict[s
 def _check_days(proposal: Proposal, table: ComputableTable, question: str) -> None:
     """Refuse a date of another field than the one that the words name, or of one of several when they name none."""
     days, asked = table.days, set(stems(question))
-    named = [name for name in days if asked.intersection(stems(name.replace("_", " ").replace(".", " ")))]
+    named = [name for name in days if asked.intersection(stems(spaced(name)))]
     for name in proposal.filters:
         if name in days and [name] != (named if len(days) > 1 else days):
             raise FilterInvalid(f"The words do not say that {name} is meant; dates: {', '.join(days)}.")
@@ -146,7 +150,7 @@ def _check_values_said(proposal: Proposal, table: ComputableTable, said: UserWor
 
 def _words_of_names(table: ComputableTable) -> set[str]:
     """The words by which the table and its fields are called, in the singular too."""
-    called = {word for name in (table.name, *table.schema.fields) for word in words(re.sub(r"[._]", " ", name))}
+    called = {word for name in (table.name, *table.schema.fields) for word in words(spaced(name))}
     return called | {word.removesuffix("s") for word in called}
 
 

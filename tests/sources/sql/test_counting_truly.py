@@ -9,18 +9,16 @@ import tempfile
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
-from random import Random
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from table_questions import Asked, Questions, databases, make_database
+from table_questions import Asked, Questions, databases, make_database, some_of
 
 from groundgraph import turn_graph
 from groundgraph.sources.sql import SqlSource
 
 pytestmark = pytest.mark.covers("R15", "A7")
-EACH = 8
 _tally: Counter[str] = Counter()
 
 
@@ -37,12 +35,6 @@ async def _numbers(path: Path, relations: list[str], asked: list[Asked]) -> list
 def _computed(turn: dict) -> list[float]:
     quotes = [citation["quote"] for citation in turn["citations"] if citation.get("computed")]
     return [float(found[0]) for quote in quotes for found in re.findall(r": (-?\d+(\.\d+)?)(?= |;|$)", quote)[-1:]]
-
-
-def some_of(every: list[Asked], random: Random) -> list[Asked]:
-    """As many questions that can be read as others, of which there are many more."""
-    kinds = [[one for one in every if one.readable is readable] for readable in (True, False)]
-    return [one for kind in kinds for one in random.sample(kind, min(EACH, len(kind)))]
 
 
 @pytest.mark.guard

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 from groundgraph.core.evidence import SourceResult, jsonable
 from groundgraph.core.latest import Latest
 from groundgraph.sources.sql.any_database import ComputingDatabase, Version
-from groundgraph.sources.sql.compute import Computation, compute
-from groundgraph.sources.sql.find_cue import Cue, Language, find_cue, language_of, parts_of
+from groundgraph.sources.sql.compute import Computation, compute, is_fit
 from groundgraph.sources.sql.read_question import (
     LONGEST_VALUE,
     Reading,
@@ -19,19 +17,21 @@ from groundgraph.sources.sql.read_question import (
     is_about,
     is_lookup,
     is_named_so,
+    names_value,
     quantity_instead,
     read_computation,
     read_rows,
 )
-from groundgraph.sources.sql.shape import Column, TableShape, Vocabulary, decode
+from groundgraph.sources.sql.shape import TableShape, Vocabulary, decode
 from groundgraph.sources.sql.sql_dialect import may_match
+from groundgraph.text.find_cue import Cue, Language, find_cue, language_of, parts_of
 from groundgraph.text.follow_up import subjectless_stems
-from groundgraph.text.words import stems
+from groundgraph.text.negation import denied_parts
+from groundgraph.text.words import fold, stems
 
 # A column with more different values is a text or a number, not a name by which rows are asked for.
 _MOST_VALUES = 2_000
 _KEPT = 16
-_DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,8 @@ class Computer:
             counted = self._counted(self._database, cue, known, asked)
             if isinstance(counted, SourceResult):
                 return counted
+            if excluded := self._excluded(asked, shapes):
+                return excluded
             if any(is_lookup(cue, *table) for table in known):
                 return None
             why = counted
@@ -114,21 +116,20 @@ class Computer:
                 continue
             if found := _rows_and_nothing_else(parts, language, shape, vocabulary, alone=len(shapes) == 1):
                 kept = Computation("count", shape, "", tuple(filter(None, (asked.filters, found.conditions))))
-                return kept, database.first(shape, kept.filters, asked.most), self._stated(database, kept)
+                stated = self._stated(database, kept)
+                if _is_ruled_out(stated, kept, asked.filters):
+                    return None
+                return kept, database.first(shape, kept.filters, asked.most), stated
         return None
 
     def _excluded(self, asked: Question, shapes: Sequence[TableShape]) -> SourceResult | None:
-        """That a question asks for the rows which do not meet a condition, as in "Which orders are not open?": those
-        that a search finds for its words are the others."""
-        language = language_of(asked.text)
-        parts = _parts_for_rows(asked, language)
-        stripped = language.without_negation(parts)
-        if self._database is None or stripped == parts:
+        """That a question rules out the rows that have a value, as in "incidents that are not critical": those that a
+        search finds for its words are the others."""
+        denied = [] if asked.own == "" else denied_parts(fold(asked.own or asked.text))
+        if self._database is None or not denied:
             return None
         for shape, vocabulary in self._with_values(self._database, shapes, asked):
-            if (
-                found := _rows_and_nothing_else(stripped, language, shape, vocabulary, alone=False)
-            ) and found.conditions:
+            if any(names_value(part, shape, vocabulary) for part in denied):
                 return self._unstated("exclusion", [shape], offered=False)
         return None
 
@@ -146,7 +147,8 @@ class Computer:
         if len(whole) == 1:
             quantity = quantity_instead(cue, whole[0].shape)
             told = {"quantity": quantity, "tables": [whole[0].shape.name]}
-            return told if quantity else self._stated(database, whole[0])
+            stated = self._stated(database, whole[0])
+            return told if quantity else {} if _is_ruled_out(stated, whole[0], asked.filters) else stated
         named = [found for found in readings if found.names_table]
         return _unread(named, asked.text)
 
@@ -192,8 +194,7 @@ class Computer:
         self, database: ComputingDatabase, declared: TableShape, filters: Mapping[str, Any]
     ) -> tuple[TableShape, Vocabulary]:
         columns = (
-            one if _is_fit(database, declared, one, filters) else replace(one, kind="string")
-            for one in declared.columns
+            one if is_fit(database, declared, one, filters) else replace(one, kind="string") for one in declared.columns
         )
         shape = replace(declared, columns=tuple(columns))
         return shape, self._read_vocabulary(database, shape, filters)
@@ -216,17 +217,11 @@ class Computer:
         return found
 
 
-def _is_fit(database: ComputingDatabase, shape: TableShape, column: Column, filters: Mapping[str, Any]) -> bool:
-    """Whether the values of a column are of the kind that it is declared as, so that a condition on it tells the rows
-    apart: SQLite keeps "01.03.2021" and "yes" in columns of dates and of yes and no."""
-    if column.kind == "boolean":
-        values = database.values(shape, column.name, filters, _MOST_VALUES)
-        return all(isinstance(decode("boolean", value), bool) for value in values)
-    if column.kind in ("date", "datetime"):
-        kept = (filters,) if filters else ()
-        ends = (compute(database, Computation(end, shape, column.name, kept)).value for end in ("min", "max"))
-        return all(end is None or _DAY.match(str(end)) for end in ends)
-    return True
+def _is_ruled_out(count: SourceResult, computed: Computation, filters: Mapping[str, Any]) -> bool:
+    """Whether there is none because of another range of the same field: that is not what the words ask for."""
+    own = computed.filters[-1] if computed.filters else {}
+    ranges = [(own.get(name), one) for name, one in filters.items() if isinstance(one, Mapping)]
+    return not count.metadata["value"] and any(isinstance(said, Mapping) and said != one for said, one in ranges)
 
 
 def _parts_for_rows(asked: Question, language: Language) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -18,7 +19,7 @@ from groundgraph.core.filters import check_filters
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.sql.any_database import ComputingDatabase
-from groundgraph.sources.sql.shape import Column, Join, TableShape
+from groundgraph.sources.sql.shape import Column, Join, TableShape, decode
 from groundgraph.sources.sql.sql_dialect import from_clause, may_match
 from groundgraph.text.words import stems
 
@@ -113,6 +114,24 @@ def _value(value: Any) -> str:
     return " or ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+# Of a column of yes and no so many values are read.
+_MOST_READ = 2_000
+_DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
+
+
+def is_fit(database: ComputingDatabase, shape: TableShape, column: Column, filters: Mapping[str, Any]) -> bool:
+    """Whether the values of a column are of the kind that it is declared as, so that a condition on it tells the rows
+    apart: SQLite keeps "01.03.2021" and "yes" in columns of dates and of yes and no."""
+    if column.kind == "boolean":
+        values = database.values(shape, column.name, filters, _MOST_READ)
+        return all(isinstance(decode("boolean", value), bool) for value in values)
+    if column.kind in ("date", "datetime"):
+        kept = (filters,) if filters else ()
+        ends = (compute(database, Computation(end, shape, column.name, kept)).value for end in ("min", "max"))
+        return all(end is None or _DAY.match(str(end)) for end in ends)
+    return True
+
+
 # A column with more different values is shown to no model.
 _MOST_VALUES = 50
 _MOST_FIELDS = 2
@@ -125,7 +144,8 @@ def computable_table(
 ) -> ComputableTable:
     """What may be computed over the rows of `shape`, with the values that `filters` let see."""
     keys = set(_keys(shape, all_shapes))
-    fields = {item.name: _field(database, shape, item, filters) for item in shape.columns if item.kind != "blob"}
+    fit = (item for item in shape.columns if item.kind != "blob" and is_fit(database, shape, item, filters))
+    fields = {item.name: _field(database, shape, item, filters) for item in fit}
     numbers = tuple(item.name for item in shape.columns if is_numeric(item) and item.name not in keys)
     return ComputableTable(shape.name, SourceSchema(shape.name, fields), numbers)
 

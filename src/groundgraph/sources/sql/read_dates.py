@@ -8,8 +8,8 @@ from datetime import date, timedelta
 from itertools import chain
 from typing import Any
 
-from groundgraph.sources.sql.find_cue import Language
 from groundgraph.sources.sql.shape import Column, TableShape, Vocabulary, name_stems, spaced, stands_behind
+from groundgraph.text.find_cue import Language
 from groundgraph.text.follow_up import language_words
 from groundgraph.text.quantities import Date, take_dates
 from groundgraph.text.words import stems, words

@@ -13,9 +13,9 @@ from itertools import chain
 from typing import Any
 
 from groundgraph.sources.sql.compute import Computation, is_numeric
-from groundgraph.sources.sql.find_cue import Cue, Language, may_be_read, plain_words
 from groundgraph.sources.sql.read_dates import YEAR, date_condition
 from groundgraph.sources.sql.shape import TableShape, Vocabulary, name_stems, spaced, stands_behind
+from groundgraph.text.find_cue import Cue, Language, may_be_read, plain_words
 from groundgraph.text.follow_up import language_words
 from groundgraph.text.words import fold, stem, stems, words
 
@@ -108,6 +108,14 @@ def read_computation(reading: Reading, filters: Mapping[str, Any]) -> Computatio
     if not reading.is_whole or not reading.is_of_table:
         return None
     return Computation("count", reading.shape, "", tuple(filter(None, (filters, reading.conditions))))
+
+
+def names_value(said: str, shape: TableShape, vocabulary: Vocabulary) -> bool:
+    """Whether the folded text names a value of a cell, or a column of yes and no."""
+    asked = stems(said)
+    return bool(_flags(asked, shape)) or any(
+        _value_at(asked, place, said, vocabulary)[0] for place in range(len(asked))
+    )
 
 
 def as_said(unread: Sequence[str], question: str) -> list[str]:

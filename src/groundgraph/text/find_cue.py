@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, takewhile
 
 from groundgraph.text.follow_up import own_words
 from groundgraph.text.words import LANGUAGES, detect_language, fold, language_data, stem, stems, stop_words, words
-
-# "is", and "isn't" in one.
-_CONTRACTED = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 
 @dataclass(frozen=True)
@@ -49,13 +45,6 @@ class Language:
         keep, among them."""
         added = chain.from_iterable(words(found.group()) for found in self.filler.finditer(text))
         return frozenset(map(stem, chain(added, self.plain.intersection(words(text)))))
-
-    def without_negation(self, parts: Sequence[str]) -> tuple[str, ...]:
-        """The folded `parts` without the words that rule out."""
-        return tuple(
-            _CONTRACTED.sub(lambda found: "" if words(found.group())[0] in self.negation else found.group(), one)
-            for one in parts
-        )
 
 
 @dataclass(frozen=True)
