@@ -7,8 +7,7 @@ from datetime import date
 import pytest
 
 from groundgraph.answers.extracted_filters import extracted_filters
-from groundgraph.answers.ground_dates import DateGround
-from groundgraph.answers.ground_fields import UserWords
+from groundgraph.answers.ground_fields import DateGround, UserWords
 from groundgraph.core.schema import SourceSchema
 
 pytestmark = pytest.mark.covers("I3", "S8")

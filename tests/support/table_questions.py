@@ -332,7 +332,10 @@ class Questions:
             denied = [one for word in ("not", "nicht", "не") for one in self._readings(table, f"{word} {value}")]
             yield from self._asked(_VALUE, table, [[one] for one in readings], readable=True, **said)
             denied += [f"({one}) IS NOT TRUE" for one in readings]
-            yield from self._asked(_NOT, table, [[one] for one in denied], **said)
+            named = [one for one in denied if quoted(name) in one]
+            for form in _NOT:
+                # Where the column is named, the value is one of it.
+                yield from self._asked([form], table, [[one] for one in (named if "{c}" in form else denied)], **said)
             yield from self._with_two(table, name, value, readings)
 
     def _with_two(self, table: Table, name: str, value: str, readings: Sequence[str]) -> Iterator[Asked]:

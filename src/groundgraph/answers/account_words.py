@@ -153,11 +153,12 @@ class _Account:
         # "How many were ordered?" asks for a quantity.
         of_pieces = bool(behind) and _as_said(field) in _folded("quantity")
         wanted += [field] if field and not of_pieces else []
+        # A word of what the table is called names no field of it.
+        apart = _without(fold(self.question), [_as_said(self.proposal.table)])
         for name in wanted:
-            if not self._names(name):
+            if not self._names(name, apart):
                 raise FilterInvalid(f"The words do not say that {name} is meant.")
-        groups, names = ("|".join(map(re.escape, found)) for found in (_folded("groups"), map(_as_said, self._used)))
-        if names and not self.proposal.group_by and re.search(rf"\b(?:{groups}) (?:{names})\b", fold(self.question)):
+        if (named := self._grouped_by()) and named.isdisjoint(self.proposal.group_by):
             raise FilterInvalid("The words ask for one number of each group.")
         rows, values = (_place(behind, stems(spaced(name))) for name in (self.proposal.table, field))
         grouped = not _folded("groups").isdisjoint(words(self.question)) and not self.proposal.group_by
@@ -166,13 +167,19 @@ class _Account:
         if behind and field and (not first or grouped or (is_sum and not of_pieces)):
             raise FilterInvalid(f"The words do not ask for the {self.proposal.function} of {field}.")
 
+    def _grouped_by(self) -> set[str]:
+        """The fields that stand right behind what asks for groups, as in "per city"."""
+        groups, asked = "|".join(map(re.escape, _folded("groups"))), fold(self.question)
+        names = self._table.schema.fields
+        return {name for name in names if re.search(rf"\b(?:{groups}) {re.escape(_as_said(name))}\b", asked)}
+
     def _numbered(self) -> list[str]:
         """The fields of conditions that are plain numbers, which may be of anything."""
         given = self.proposal.filters.items()
         return [name for name, one in given if any(str(value).isdecimal() for value in _operands(one))]
 
-    def _names(self, name: str) -> bool:
-        said = stems(self.question)
+    def _names(self, name: str, text: str | None = None) -> bool:
+        said = stems(self.question if text is None else text)
         return any(_is_form(one, word) for one in stems(spaced(name)) for word in said)
 
     def check_negation(self) -> None:
@@ -330,7 +337,10 @@ def _place(said: Sequence[str], name: Collection[str]) -> int:
 
 def _said_of(name: str, spec: Mapping[str, Any]) -> list[str]:
     """What may be said of a field of few values, or of yes and no."""
-    return [_as_said(name)] if spec.get("type") == "boolean" else [fold(str(one)) for one in spec.get("enum") or ()]
+    if spec.get("type") != "boolean":
+        return [fold(str(one)) for one in spec.get("enum") or ()]
+    # "is new" may be said as "new".
+    return [_as_said(name), " ".join(word for word in words(_as_said(name)) if stems(word))]
 
 
 def _operands(condition: Any) -> list[Any]:

@@ -71,8 +71,10 @@ def _is_asked_alone(value: Any, text: str) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return True
     found = list(_mentions(text, value))
+    # A preposition by itself tells no side of a number.
     loose = {fold(word) for word in language_words("computing", "side", "loose")}
-    return not found or any(not one.side or not loose.isdisjoint(one.before[-_BEFORE:]) for one in found)
+    tight = (_Mention([word for word in one.before if word not in loose], one.behind) for one in found)
+    return not found or any(not one.side for one in tight)
 
 
 def _day_sides(bounds: Mapping[str, date], text: str, today: date) -> Iterator[bool]:

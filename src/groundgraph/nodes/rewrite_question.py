@@ -20,7 +20,7 @@ from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import marks_in, names_another
+from groundgraph.text.wording import marks_in, names_another
 from groundgraph.text.words import stems, words
 
 # A question that leans on the conversation, rewritten by a model so that it stands on its own.

@@ -18,7 +18,7 @@ from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import marks_in
+from groundgraph.text.wording import marks_in
 from groundgraph.text.words import words
 
 STEP = "second_look"

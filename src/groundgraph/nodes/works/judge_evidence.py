@@ -19,8 +19,9 @@ from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import asking_stems, marks_in, named_codes, names_another, own_words, question_weight
+from groundgraph.text.follow_up import asking_stems, own_words, question_weight
 from groundgraph.text.small_talk import parting_words
+from groundgraph.text.wording import marks_in, named_codes, names_another
 from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, script_of, stems, words
 
 # Whether a question can be answered, from the evidence alone and without a model.

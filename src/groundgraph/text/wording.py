@@ -1,0 +1,43 @@
+"""Whether a question in other words, as a model put it, still asks about the same."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from groundgraph.text.words import fold, numbered
+
+# Of the questions of a turn each is asked about several times.
+_KEPT = 1024
+# What is named with underscores, such as a function.
+_JOINED = re.compile(r"\b[^\W_]\w*_\w+")
+_LETTER_AND_DIGIT = re.compile(r"[^\W\d_][-_/－﹣−]?\d")
+
+
+@lru_cache(maxsize=_KEPT)
+def named_codes(text: str) -> tuple[str, ...]:
+    """What `text` names by letters with digits or underscores, such as R7 or `max_size`."""
+    if not (_JOINED.search(text) or _LETTER_AND_DIGIT.search(text)):
+        return ()
+    # Loaded with the first question that may have one: to look for it among dates and numbers takes long.
+    from groundgraph.text.quantities import quantities
+
+    return (*(code for code in quantities(text).codes if code[0].isalpha()), *_JOINED.findall(text))
+
+
+@lru_cache(maxsize=_KEPT)
+def marks_in(text: str) -> frozenset[str]:
+    """The codes of `text`, and the numbers that stand behind a word, as in "pump 17"."""
+    return frozenset([*map(fold, named_codes(text)), *(number for _, number in numbered(text))])
+
+
+@lru_cache(maxsize=_KEPT)
+def names_another(wording: str, said: str) -> bool:
+    """Whether `wording` has another number behind a word than what was `said`, or another code: pump 18 for pump 21."""
+    known: dict[str, set[str]] = {}
+    for word, number in numbered(said):
+        known.setdefault(word, set()).add(number)
+    if any(number not in known.get(word, {number}) for word, number in numbered(wording)):
+        return True
+    own, others = set(map(fold, named_codes(said))), set(map(fold, named_codes(wording)))
+    return not (own <= others or others <= own)
