@@ -87,21 +87,32 @@ def check_answer(
     return _fairly(flags), quotes[:MAX_FOUND_QUOTES]
 
 
+# One of these stands in whatever may be a quotation.
+_MARKS = frozenset("\"'`“”„«»‘’‚‹›>")
+
+
 def check_prose(
     answer: CheckedAnswer, settings: CitationCheckSettings, *, asked_for_citations: bool
 ) -> tuple[list[Flag], list[FoundQuote]]:
     """What the checks that are not off found, in their order; and the quotations that stand in the evidence."""
     # Loaded with the first answer that a model wrote: structured ones come sooner.
     from groundgraph.answers.check_numbers import check_numbers
-    from groundgraph.answers.check_quotes import check_quotes
     from groundgraph.answers.check_support import check_names, check_support, check_uncited
 
     checks = {"numbers": check_numbers, "names": check_names, "uncited": check_uncited, "support": check_support}
-    flags, quotes = check_quotes(answer) if settings.quotes != "off" else ([], [])
+    flags, quotes = _check_quotes(answer) if settings.quotes != "off" else ([], [])
     for name, check in checks.items():
         wanted = name != "uncited" or asked_for_citations
         flags += check(answer) if wanted and getattr(settings, name) != "off" else []
     return flags, quotes
+
+
+def _check_quotes(answer: CheckedAnswer) -> tuple[list[Flag], list[FoundQuote]]:
+    if _MARKS.isdisjoint(answer.written):
+        return [], []
+    from groundgraph.answers.check_quotes import check_quotes
+
+    return check_quotes(answer)
 
 
 def _fairly(flags: list[Flag]) -> list[Flag]:

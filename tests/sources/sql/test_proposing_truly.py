@@ -69,8 +69,8 @@ async def _told(path: Path, database: Database, asked: list[Asked]) -> list[list
         await source.close()
 
 
-# New examples are not looked for: where a table is called like a column of another, or like a value, some wrong proposals
-# still pass (docs/decisions/ranking.md).
+# New examples are not looked for: where a table is called like a column of another, or like a value, some wrong
+# proposals still pass (docs/decisions/ranking.md).
 @settings(max_examples=25, phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck))
 @given(databases(), st.randoms(use_true_random=False))
 def test_what_a_model_proposes_is_what_was_asked_for(database: Database, random: Random):

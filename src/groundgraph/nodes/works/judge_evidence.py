@@ -252,9 +252,9 @@ class Judge:
     async def __call__(self, view: View) -> Change:
         """The style that writes the answer; of evidence that is not good enough, only what comes closest is shown."""
         asked, found = view.state["intent"]["rewritten"] or view.turn["question"], await view.results()
-        others = left_out(self._fields, asked, found)
+        others = left_out(self._fields, asked, found) if self._fields else set()
         known = [pair for at, pair in enumerate(zip(view.refs, found, strict=True)) if at not in others]
-        held = _judgement(view, known, partial(with_values, self._fields, asked))
+        held = _judgement(view, known, partial(with_values, self._fields, asked) if self._fields else list)
         good = not held.decides or self._good_enough(held.chance)
         stay = held.refs if good or self._shows_closest(view) else []
         why = {ref[0]: NEEDS for ref in view.refs} | {ref[0]: "answerable" for ref in held.refs}
