@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from turns import ask, build, docs
 
-from groundgraph.resilience import retry as retry_budget
+from groundgraph.resilience import bounds
 from groundgraph.resilience.bounds import CAPACITY
 from groundgraph.testing import Reply, openai_stub
 
@@ -109,7 +109,7 @@ async def test_a_turn_that_begins_while_the_service_rests_does_not_call_it() -> 
 
 def resting() -> set[int]:
     """The services that asked for a pause which the caller has taken note of."""
-    return {service for service, budget in retry_budget._budgets.items() if budget.pause_left()}
+    return {service for service, budget in bounds._budgets.items() if budget.pause_left()}
 
 
 def noting(reply: Callable[[Any], Reply], arrived: list[float]) -> Callable[[Any], Reply]:

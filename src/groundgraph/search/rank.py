@@ -253,7 +253,8 @@ class Question:
 
     def carrying_codes(self) -> list[frozenset[str]]:
         """The stems of each code that few texts hold."""
-        few = max(FEW_TEXTS, int(self.texts * RARE_SHARE))
+        # One that most texts hold, as in the manual of the X2, says nothing of any.
+        few = min(max(FEW_TEXTS, int(self.texts * RARE_SHARE)), self.texts // 2)
         return [code for code in codes_in(self.stems) if 0 < min(self.df.get(stem, 0) for stem in code) <= few]
 
 
