@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import sqlite3
+from contextlib import closing
 from random import Random
 
 import pytest
@@ -13,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from model_replies import model_reply
 from turns import ask
 
-from groundgraph import Context, InMemorySource, SourceSchema, load_settings, turn_graph
+from groundgraph import Context, InMemorySource, SourceSchema, SqlSource, load_settings, turn_graph
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.filters import check_filters
 from groundgraph.graph.configured_models import configured_extractor
@@ -394,3 +396,21 @@ async def test_a_query_about_another_number_makes_no_answer():
     graph = turn_graph(load_settings({"intent": {"mode": "extract"}}), sources=[source], query_model=model)
     assert (await ask(graph, "When was pump 21 retired?"))["outcome"] == "insufficient"
     assert (await ask(graph, "When was pump 18 retired?"))["outcome"] == "answered"
+
+
+@pytest.mark.covers("I2", "S8")
+async def test_what_a_filter_compares_need_not_be_compared_again(tmp_path):
+    path = tmp_path / "plant.sqlite"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE incidents (id INTEGER PRIMARY KEY, severity TEXT, opened DATE, summary TEXT)")
+        rows = [("critical", "2026-04-02", "Pump 17 leaked oil."), ("critical", "2026-01-05", "Pump 3 overheated.")]
+        database.executemany("INSERT INTO incidents (severity, opened, summary) VALUES (?, ?, ?)", rows)
+    filters = {"incidents": {"severity": "critical", "opened": {"gt": "2026-03-31"}}}
+    reply = json.dumps({"text_queries": ["critical incidents"], "filters": filters})
+    settings = load_settings({"intent": {"mode": "extract", "extraction_config": {"provider": "openai", "model": "m"}}})
+    source = SqlSource(path, table="incidents", name="incidents")
+    graph = turn_graph(settings, sources=[source], extractor=ScriptedChatModel(reply))
+    output = await ask(graph, "Which critical incidents were opened after March 2026?")
+    assert output["outcome"] == "answered"
+    assert "Pump 17 leaked oil." in output["answer"]
+    assert "Pump 3" not in output["answer"]

@@ -29,6 +29,7 @@ from groundgraph.text.follow_up import subjectless_stems
 from groundgraph.text.negation import denied_parts
 from groundgraph.text.words import fold, stems
 
+_RANGES = frozenset({"gt", "gte", "lt", "lte"})
 # A column with more different values is a text or a number, not a name by which rows are asked for.
 _MOST_VALUES = 2_000
 _KEPT = 16
@@ -81,7 +82,7 @@ class Computer:
         cue = _own_cue(asked)
         if cue is None:
             return self._excluded(asked, shapes)
-        if cue.is_met_by(best) or is_named_so(cue, shapes):
+        if cue.is_met_by(best) or is_named_so(cue, shapes) or _is_filtered(cue, asked.filters):
             return None
         why: dict[str, Any] = {}
         if self._database and cue.function == "count":
@@ -215,6 +216,12 @@ class Computer:
                     if len(name) <= LONGEST_VALUE:
                         found.setdefault(name, {}).setdefault(column.name, []).append(value)
         return found
+
+
+def _is_filtered(cue: Cue, filters: Mapping[str, Any]) -> bool:
+    """Whether a filter compares, as "opened after March" asks for."""
+    ranges = (one for one in filters.values() if isinstance(one, Mapping))
+    return cue.needs in ("order", "comparison") and any(not _RANGES.isdisjoint(one) for one in ranges)
 
 
 def _is_ruled_out(count: SourceResult, computed: Computation, filters: Mapping[str, Any]) -> bool:
