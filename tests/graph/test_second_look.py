@@ -134,3 +134,10 @@ async def test_a_turn_that_stops_at_the_second_look_goes_on_there():
     output = await again.ainvoke(None, config)
     assert output["answer"] == "Within 30 days [1]."
     assert len(scripted.calls) == 2
+
+
+@pytest.mark.covers("S8")
+async def test_a_number_that_is_only_told_beside_the_question_need_not_stand_in_what_other_words_find():
+    told = f"My ticket is BX-17. {ASKED}"
+    output = await ask(graph(model(), synthesis={"style": "structured"}), told)
+    assert (output["outcome"], "may not answer" in output["answer"]) == ("answered", False)

@@ -20,6 +20,7 @@ from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings
+from groundgraph.text.follow_up import question_of
 from groundgraph.text.wording import marks_in, names_another
 from groundgraph.text.words import stems, words
 
@@ -102,10 +103,10 @@ def _is_said(wording: str, known: set[str]) -> bool:
 
 
 def _asks_the_same(wording: str, question: str, history: Sequence[str]) -> bool:
-    """Whether `wording` keeps the codes and numbers of `question`, has none that nobody said, and denies nothing that
-    nobody denied."""
+    """Whether `wording` keeps the codes and numbers of what `question` asks, has none that nobody said, and denies
+    nothing that nobody denied."""
     said = "\n".join([question, *history])
-    keeps = marks_in(question) <= marks_in(wording) and not names_another(wording, question)
+    keeps = marks_in(question_of(question)) <= marks_in(wording) and not names_another(wording, question)
     return keeps and not names_another(wording, said) and (not negates(wording) or negates(said))
 
 

@@ -18,6 +18,7 @@ from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings
+from groundgraph.text.follow_up import question_of
 from groundgraph.text.wording import marks_in
 from groundgraph.text.words import words
 
@@ -63,8 +64,9 @@ async def reword(model: ChainModel, question: str, searched: list[str]) -> str:
     if listed is None and is_refusal(text_of(reply), question):
         raise ModelError("it refused")
     known = {tuple(words(query)) for query in (question, *searched)}
+    marks = marks_in(question_of(question))
     for line in map(str, listed if listed is not None else listed_items(text_of(reply))):
-        if (said := tuple(words(line))) and said not in known and marks_in(question) <= marks_in(line):
+        if (said := tuple(words(line))) and said not in known and marks <= marks_in(line):
             return line[:MAX_QUERY_CHARS]
     raise ModelError("it has no other words")
 

@@ -15,11 +15,12 @@ from groundgraph.answers.named_values import left_out, with_values
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter, reworded
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult, changed
+from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import asking_stems, own_words, question_weight
+from groundgraph.text.follow_up import asking_stems, own_words, question_weight, standing_question
 from groundgraph.text.small_talk import parting_words
 from groundgraph.text.wording import marks_in, named_codes, names_another
 from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, script_of, stems, words
@@ -251,7 +252,7 @@ class Judge:
 
     async def __call__(self, view: View) -> Change:
         """The style that writes the answer; of evidence that is not good enough, only what comes closest is shown."""
-        asked, found = view.state["intent"]["rewritten"] or view.turn["question"], await view.results()
+        asked, found = _searched(view.state), await view.results()
         others = left_out(self._fields, asked, found) if self._fields else set()
         known = [pair for at, pair in enumerate(zip(view.refs, found, strict=True)) if at not in others]
         held = _judgement(view, known, partial(with_values, self._fields, asked) if self._fields else list)
@@ -292,7 +293,7 @@ class Judge:
         if not self._good_enough(held.own_chance):
             note = self.prompts.note("other_words", language, wording=held.asked)
             told["issues"] = [*view.ranking["issues"], note]
-        if held.chance < threshold or (threshold > 0 and lacks_name(held.message, held.results, language)):
+        if held.chance < threshold or (threshold > 0 and lacks_name(held.own, held.results, language)):
             told["doubt"] = missing_words(held.asked, held.results)
         return told
 
@@ -339,10 +340,10 @@ class _Judgement:
     Attributes:
         refs: of the evidence.
         results: the evidence itself.
-        message: the question, as the user put it or as it stands by itself.
+        own: the form of the question that it answers best, or in place of a model's wording the user's own.
         asked: the form of the question that it answers best.
         chance: how likely it does.
-        own_chance: how likely it answers the message.
+        own_chance: how likely it answers the user's own.
         decides: whether the chance decides if it stays.
         needs: what else was found: what says only that a number would have to be computed, and no source did.
         stated: how likely evidence of a source that says no such thing answers the question.
@@ -350,7 +351,7 @@ class _Judgement:
 
     refs: list[Ref]
     results: list[SourceResult]
-    message: str
+    own: str
     asked: str
     chance: float
     own_chance: float
@@ -370,9 +371,12 @@ def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Nam
     fitting = {question: named(_with_fits(evidence, view, question)) for question in _judged_questions(view.state)}
     language = view.state["turn"]["language"]
     leans = _leans(view.state)
-    message = view.state["intent"]["rewritten"] or view.state["turn"]["question"]
+    message = _searched(view.state)
+    standing = standing_question(view.state["turn"]["question"], view.state["intent"])
     chances = {
-        question: 0.0 if _strays(question, message, fits) else _chance(question, fits, language, leans)
+        question: 0.0
+        if question not in message and _strays(question, standing, fits)
+        else _chance(question, fits, language, leans)
         for question, fits in fitting.items()
     }
     asked = max(chances, key=lambda question: chances[question])
@@ -381,23 +385,30 @@ def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Nam
     computing = {result.source_name for result in asking}
     others = [result for result in results if result.source_name not in computing] if computing else results
     stated = _chance(asked, others, language, leans) if computing else chances[asked]
-    own = [chance for question, chance in chances.items() if question in message]
-    intent = view.state["intent"]
-    # What a filter holds of the message need not stand in the text.
-    by_model = not intent["filters"] and (intent["mode"] == "extract" or asked in reworded(intent))
-    own_chance = max(own) if own and by_model else chances[asked]
+    own, own_chance = asked, chances[asked]
+    if asked not in message and _is_by_model(view.state["intent"], asked):
+        fits = named(_with_fits(evidence, view, standing))
+        own, own_chance = standing, max(chances.get(message, 0.0), _chance(standing, fits, language, leans))
     decides, needs = _decides(view, results), list(map(_needs, asking))
-    return _Judgement(refs, results, message, asked, chances[asked], own_chance, decides, needs, stated)
+    return _Judgement(refs, results, own, asked, chances[asked], own_chance, decides, needs, stated)
 
 
-def _strays(wording: str, message: str, results: Sequence[SourceResult]) -> bool:
-    """Whether `wording`, a model's, names another thing than `message`, or none of what `message` names by number or
-    code and `results` lack."""
-    if wording in message:
-        return False
-    marks = marks_in(message)
-    return names_another(wording, message) or (
-        bool(marks) and marks.isdisjoint(marks_in(wording)) and _lacks_code(message, results)
+def _searched(state: RankingInput) -> str:
+    """The message as it was searched for."""
+    return state["intent"]["rewritten"] or state["turn"]["question"]
+
+
+def _is_by_model(intent: IntentState, wording: str) -> bool:
+    """Whether a model put the question so; what a filter holds of the message need not stand in the text."""
+    return not intent["filters"] and (intent["mode"] == "extract" or wording in reworded(intent))
+
+
+def _strays(wording: str, question: str, results: Sequence[SourceResult]) -> bool:
+    """Whether `wording`, a model's, names another thing than the `question`, or none of what the question names by
+    number or code and `results` lack."""
+    marks = marks_in(question)
+    return names_another(wording, question) or (
+        bool(marks) and marks.isdisjoint(marks_in(wording)) and _lacks_code(question, results)
     )
 
 
@@ -418,7 +429,7 @@ def _without_cosine(scores: Mapping[str, float]) -> Mapping[str, float]:
 def _leans(state: RankingInput) -> bool:
     """Whether what was asked before was searched for beside the message."""
     intent = state["intent"]
-    asked = intent["rewritten"] or state["turn"]["question"]
+    asked = _searched(state)
     return intent["mode"] == "message" and any(query not in asked for query in intent["text_queries"])
 
 
@@ -431,7 +442,7 @@ def _judged_questions(state: RankingInput) -> list[str]:
     intent = state["intent"]
     question = state["turn"]["question"]
     queries = intent["text_queries"]
-    asked = intent["rewritten"] or question
+    asked = _searched(state)
     if _leans(state):
         own = [query for query in queries if query in asked]
         # What was quoted last holds its own words, so nothing is judged by them.
