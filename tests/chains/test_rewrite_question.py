@@ -130,7 +130,6 @@ PUMPS = ["How often is pump 17 serviced?", "Every 90 days, as the label of pump 
         ("And when was pump 18 retired?", "When was pump 17 retired?"),
         ("And when was pump 18 retired?", "When was the pump retired?"),
         ("And when was it retired?", "When was pump 99 retired?"),
-        ("And when was it retired?", "When was pump 17 not retired?"),
         ("And what does E042 mean?", "What does the error of pump 17 mean?"),
     ],
 )
@@ -139,7 +138,7 @@ def test_a_wording_that_asks_about_something_else_is_none(question, reply):
         read_rewrite(reply, question, PUMPS)
 
 
-def test_a_wording_may_take_numbers_from_the_conversation_and_keep_what_is_denied():
+def test_a_wording_may_take_numbers_from_the_conversation_or_write_them_otherwise():
     assert read_rewrite("When was pump 17 retired?", "And when was it retired?", PUMPS) == "When was pump 17 retired?"
-    denied = "Which pumps are not serviced?"
-    assert read_rewrite(denied, "And which ones are not?", PUMPS) == denied
+    said = "What differs between version 3 and version 4?"
+    assert read_rewrite("What differs between v3 and v4?", said, PUMPS) == "What differs between v3 and v4?"

@@ -20,7 +20,7 @@ _DENIED = {"above": "to", "below": "from", "from": "below", "to": "above"}
 # Signs, which are no words, as the words that they stand for.
 _SIGNS = {"≥": "at least", ">=": "at least", "≤": "at most", "<=": "at most", ">": "more than", "<": "less than"}
 _AND_MORE = re.compile(r"(?<=\d)\+")
-_NEXT_CLAUSE = re.compile(r"[,;:.!?()–—]+(?=\s|$)|\n")
+_NEXT_CLAUSE = re.compile(r"(?<![,;:.!?()–—])[,;:.!?()–—]++(?=\s|$)|\n")
 # So many words before a value, and behind it, may say on which side of it.
 _BEFORE, _BEHIND = 4, 2
 # Further words of a message are not looked at.
@@ -144,7 +144,7 @@ def _is_number(clause: str, found: re.Match[str], value: Any) -> bool:
         return bool(number_of(found.group()) == value)
     try:
         return float(written.group().replace(",", ".")) == float(value)
-    except ValueError:
+    except (ValueError, TypeError):
         return False
 
 

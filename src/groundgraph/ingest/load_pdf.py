@@ -133,7 +133,7 @@ def _string(read: Callable[..., int]) -> str:
 
 # What stands raised on a page, as exponents and the marks of notes do.
 
-_ENDS_IN_DIGITS = re.compile(r"(?<![^\W_])[^\W_]+[-−–+]?\d+(?![^\W_])")
+_WORD = re.compile(r"(?<![^\W_])[^\W_]++(?:[-−–+]\d++(?![^\W_]))?")
 # Against what stands before it: so small at the most, and raised by at least and at most so much.
 _SMALL, _RAISED_BY = 0.85, (0.15, 0.9)
 
@@ -145,7 +145,8 @@ def with_raised_digits(page: Any, text: str) -> str:
         # pdfium counts such a character twice.
         return text
     raw = optional_package("pypdfium2.raw", "a PDF")
-    raised = [at for word in _ENDS_IN_DIGITS.finditer(whole) for at in _raised_in(raw, page, *word.span())]
+    words = (found.span() for found in _WORD.finditer(whole) if found.end() - found.start() > 1)
+    raised = [at for start, end in words if whole[end - 1].isdigit() for at in _raised_in(raw, page, start, end)]
     if not raised:
         return text
     ours, theirs = _said(whole), _said(text)

@@ -185,7 +185,7 @@ def _detected(data: bytes, *, few: bool) -> tuple[str, str] | None:
 # What Markdown says to nobody.
 
 _CODE = r"^[ ]{0,3}(?P<fence>`{3,}|~{3,}).*?(?:^[ ]{0,3}(?P=fence)|\Z)|(?<!\\)`[^`\n]{1,256}`"
-_COMMENT = re.compile(rf"{_CODE}|(?P<comment><!--.*?-->)", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(rf"{_CODE}|(?P<comment><!--.*?(?:-->|\Z))", re.MULTILINE | re.DOTALL)
 
 
 def without_comments(text: str) -> str:

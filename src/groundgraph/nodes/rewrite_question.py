@@ -14,7 +14,7 @@ from groundgraph.answers.answer_prompt import as_said, recent_conversation
 from groundgraph.answers.generate_queries import listed_items
 from groundgraph.core.errors import ModelError
 from groundgraph.models.call_model import ChainModel, Passage
-from groundgraph.models.replies import is_refusal, negates, reply_words
+from groundgraph.models.replies import is_refusal, reply_words
 from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, model_stage, skipped
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
@@ -22,7 +22,7 @@ from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings
 from groundgraph.text.follow_up import question_of
 from groundgraph.text.wording import marks_in, names_another
-from groundgraph.text.words import stems, words
+from groundgraph.text.words import fold, stems, words
 
 # A question that leans on the conversation, rewritten by a model so that it stands on its own.
 
@@ -103,11 +103,11 @@ def _is_said(wording: str, known: set[str]) -> bool:
 
 
 def _asks_the_same(wording: str, question: str, history: Sequence[str]) -> bool:
-    """Whether `wording` keeps the codes and numbers of what `question` asks, has none that nobody said, and denies
-    nothing that nobody denied."""
+    """Whether `wording` keeps the codes and numbers of what `question` asks, and has none that nobody said."""
     said = "\n".join([question, *history])
-    keeps = marks_in(question_of(question)) <= marks_in(wording) and not names_another(wording, question)
-    return keeps and not names_another(wording, said) and (not negates(wording) or negates(said))
+    # "Version 3" may become "v3".
+    keeps = all(mark in fold(wording) for mark in marks_in(question_of(question)))
+    return keeps and not names_another(wording, question) and not names_another(wording, said)
 
 
 def _role_and_text(said: Said) -> tuple[str, str]:

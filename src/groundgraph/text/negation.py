@@ -10,8 +10,10 @@ from groundgraph.text.follow_up import language_words
 from groundgraph.text.words import WORD, fold, words
 
 # What ends the reach of a negation: "from Leeds, not York", "not from Leeds. From York".
-_BETWEEN_CLAUSES = re.compile(r"[,;:.!?()–—]+(?=\s|$)|\n")
+_BETWEEN_CLAUSES = re.compile(r"(?<![,;:.!?()–—])[,;:.!?()–—]++(?=\s|$)|\n")
 _MOST_NEGATING = 3
+# Of one clause so many negations are read.
+_MOST_DENIALS = 20
 
 
 def denied_parts(text: str) -> list[str]:
@@ -37,7 +39,8 @@ def _denials(clause: str) -> list[tuple[int, int, int]]:
         for length in range(1, min(_MOST_NEGATING, len(said) - at) + 1)
         if tuple(said[at : at + length]) in _negations() and not _denies_nothing(said[at : at + 2])
     ]
-    return [(start, end, next((turn for turn in turns if turn >= end), len(clause))) for start, end in places]
+    near = places[:_MOST_DENIALS]
+    return [(start, end, next((turn for turn in turns if turn >= end), len(clause))) for start, end in near]
 
 
 def _denies_nothing(said: Sequence[str]) -> bool:
