@@ -11,6 +11,7 @@ from groundgraph.nodes.rewrite_question import MAX_ADDED_CHARS, MAX_SAID_CHARS, 
 from groundgraph.nodes.rewrite_question import rewrite as rewrite_question
 from groundgraph.prompts import Prompts
 from groundgraph.testing import ScriptedChatModel
+from groundgraph.text.wording import names_another
 
 pytestmark = pytest.mark.covers("C4")
 
@@ -142,3 +143,8 @@ def test_a_wording_may_take_numbers_from_the_conversation_or_write_them_otherwis
     assert read_rewrite("When was pump 17 retired?", "And when was it retired?", PUMPS) == "When was pump 17 retired?"
     said = "What differs between version 3 and version 4?"
     assert read_rewrite("What differs between v3 and v4?", said, PUMPS) == "What differs between v3 and v4?"
+
+
+def test_each_number_of_several_may_be_asked_about():
+    assert not names_another("How often is pump 18 serviced?", "How often are pumps 17 and 18 serviced?")
+    assert names_another("How often is pump 19 serviced?", "How often are pumps 17 and 18 serviced?")

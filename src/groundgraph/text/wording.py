@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from groundgraph.text.words import fold, numbered
+from groundgraph.text.words import fold, numbered, words
 
 # Of the questions of a turn each is asked about several times.
 _KEPT = 1024
@@ -34,10 +34,8 @@ def marks_in(text: str) -> frozenset[str]:
 @lru_cache(maxsize=_KEPT)
 def names_another(wording: str, said: str) -> bool:
     """Whether `wording` has another number behind a word than what was `said`, or another code: pump 18 for pump 21."""
-    known: dict[str, set[str]] = {}
-    for word, number in numbered(said):
-        known.setdefault(word, set()).add(number)
-    if any(number not in known.get(word, {number}) for word, number in numbered(wording)):
+    named, spoken = {word for word, _ in numbered(said)}, set(words(said))
+    if any(word in named and number not in spoken for word, number in numbered(wording)):
         return True
     own, others = set(map(fold, named_codes(said))), set(map(fold, named_codes(wording)))
     return not (own <= others or others <= own)
