@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
+from gate_pieces import passed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -37,16 +36,6 @@ PIECES = [
 ]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=20).map("".join)
 CUTS = st.sets(st.integers(0, 200))
-
-
-def passed(gate: AnswerGate, *pieces: str) -> str:
-    """What passes of `pieces` behind the last restart."""
-    text = ""
-    for piece in (*(partial(gate.feed, piece) for piece in pieces), gate.flush):
-        before = gate.restarts
-        more = piece()
-        text = more if gate.restarts > before else text + more
-    return text
 
 
 @pytest.mark.covers("fault 26", "fault 57", "fault 73")

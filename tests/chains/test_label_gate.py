@@ -4,9 +4,9 @@ T7)."""
 from __future__ import annotations
 
 import re
-from functools import partial
 
 import pytest
+from gate_pieces import passed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -29,16 +29,6 @@ def gated(text: str, allowed=(1, 2, 3, 4)) -> str:
     return gate.feed(text) + gate.flush()
 
 
-def in_pieces(gate: LabelGate, parts: list[str]) -> str:
-    """What passes of `parts` behind the last restart."""
-    text = ""
-    for step in (*(partial(gate.feed, part) for part in parts), gate.flush):
-        before = gate.restarts
-        more = step()
-        text = more if gate.restarts > before else text + more
-    return text
-
-
 def outside_code(text: str) -> set[int]:
     prose = CODE.sub("`", text)
     return {number for found in LABEL.finditer(prose) for number in label_numbers(found.group(1))}
@@ -54,7 +44,7 @@ def test_streamed_text_and_counts_equal_the_unstreamed_ones_whatever_the_pieces(
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text))))) if data else range(len(text))
     bounds = [0, *cuts, len(text)]
     parts = [text[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
-    assert in_pieces(pieces, parts) == in_pieces(whole, [text])
+    assert passed(pieces, *parts) == passed(whole, text)
     assert (pieces.removed, pieces.used) == (whole.removed, whole.used)
 
 
@@ -257,7 +247,7 @@ def test_renumbering_does_not_depend_on_the_pieces(text, data):
     whole, pieces = LabelGate([1, 3, 4], renumber=True), LabelGate([1, 3, 4], renumber=True)
     bounds = [0, *sorted(data.draw(st.sets(st.integers(0, len(text))))), len(text)]
     parts = [text[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
-    assert in_pieces(pieces, parts) == in_pieces(whole, [text])
+    assert passed(pieces, *parts) == passed(whole, text)
     assert pieces.used == whole.used
 
 
