@@ -19,11 +19,10 @@ from groundgraph.text.dates import periods
 from groundgraph.text.find_cue import Language, language_of
 from groundgraph.text.follow_up import as_phrase, language_words
 from groundgraph.text.numbers import number_of
-from groundgraph.text.words import fold, stem, stems, words
+from groundgraph.text.words import fold, name_stems, spaced, stem, stems, words
 
 # Stems of which as many letters from the first are the same are forms of one word: "opened" and "opening_date".
 SAME_BEGINNING = 5
-_SEPARATORS = re.compile(r"[._]")
 _RANGES = ("gt", "gte", "lt", "lte")
 _EXTREMES = {"max": "largest", "min": "smallest"}
 _UNEQUAL = re.compile(r"!=|<>|≠")
@@ -48,11 +47,6 @@ def check_words(proposal: Proposal, tables: Sequence[ComputableTable], question:
 
 def _as_said(name: str) -> str:
     return fold(spaced(name))
-
-
-def spaced(name: str) -> str:
-    """The name of a field as it is said."""
-    return _SEPARATORS.sub(" ", name)
 
 
 @dataclass(frozen=True)
@@ -136,8 +130,8 @@ class _Account:
         """Refuse a table that no word names, nor one of its fields, and one where the rows of another are counted."""
         if not any(map(self._names, (self.proposal.table, *self._used))):
             raise FilterInvalid(f"The words do not say that {self.proposal.table} is meant.")
-        behind, own = self._counted(), stems(spaced(self.proposal.table))
-        for other in (stems(spaced(one.name)) for one in self.tables if one.name != self.proposal.table):
+        behind, own = self._counted(), name_stems(self.proposal.table)
+        for other in (name_stems(one.name) for one in self.tables if one.name != self.proposal.table):
             if other and behind[: len(other)] == other and own != behind[: len(own)]:
                 raise FilterInvalid(f"The words do not ask for rows of {self.proposal.table}.")
 
@@ -160,7 +154,7 @@ class _Account:
                 raise FilterInvalid(f"The words do not say that {name} is meant.")
         if (named := self._grouped_by()) and named.isdisjoint(self.proposal.group_by):
             raise FilterInvalid("The words ask for one number of each group.")
-        rows, values = (_place(behind, stems(spaced(name))) for name in (self.proposal.table, field))
+        rows, values = (_place(behind, name_stems(name)) for name in (self.proposal.table, field))
         grouped = not _folded("groups").isdisjoint(words(self.question)) and not self.proposal.group_by
         is_count, is_sum = (self.proposal.function == one for one in ("count", "sum"))
         first = rows < values < len(behind) if is_count else values < rows
@@ -180,7 +174,7 @@ class _Account:
 
     def _names(self, name: str, text: str | None = None) -> bool:
         said = stems(self.question if text is None else text)
-        return any(_is_form(one, word) for one in stems(spaced(name)) for word in said)
+        return any(_is_form(one, word) for one in name_stems(name) for word in said)
 
     def check_negation(self) -> None:
         """Refuse a condition that rules nothing out where the words do, and one that does where they do not."""
@@ -249,7 +243,7 @@ class _Account:
         if says_nothing and not is_flag:
             return f"{_as_said(name)} {value}" not in fold(self.question).replace("=", " ").replace("  ", " ")
         apart = stems(_without(fold(self.question), [_as_said(self.proposal.table)]))
-        return bool(others) and (is_flag or set(stems(spaced(name))).isdisjoint(apart))
+        return bool(others) and (is_flag or set(name_stems(name)).isdisjoint(apart))
 
     @cached_property
     def _left(self) -> str:

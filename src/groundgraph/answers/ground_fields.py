@@ -14,7 +14,7 @@ from groundgraph.text.dates import Period, periods
 from groundgraph.text.follow_up import as_phrase, cue_phrases, says, spoken_stems
 from groundgraph.text.negation import denied_parts, without_denied
 from groundgraph.text.quantities import quantities
-from groundgraph.text.words import WORD, fold, is_cyrillic, query_stems, stem, stems, words
+from groundgraph.text.words import WORD, fold, is_cyrillic, query_stems, spaced, stem, stems, words
 
 # How alike a misspelt word must be to what it stands for, from 0 to 100, and how many words of a value are compared.
 _MISSPELT = 80
@@ -63,7 +63,7 @@ class UserWords:
     def denied(self, name: str, most: int) -> UserWords:
         """The first `most` content words behind each negation, but for those of the field `name`: "not in the city
         Leeds"."""
-        own = set(query_stems(_spaced(name)))
+        own = set(query_stems(spaced(name)))
         return UserWords(" ; ".join(_beginning(text, own, most) for text in denied_parts(self.text)))
 
     def holds(self, value: str) -> bool:
@@ -87,10 +87,6 @@ def _beginning(text: str, without: set[str], most: int) -> str:
             break
         kept = found.end()
     return text[:kept]
-
-
-def _spaced(name: str) -> str:
-    return re.sub(r"[._]", " ", name)
 
 
 def _same_word(one: str, other: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from groundgraph.answers.account_words import check_words, spaced
+from groundgraph.answers.account_words import check_words
 from groundgraph.answers.extract_intent import AskExtractor, closed, condition_schema, tokens_used
 from groundgraph.answers.extracted_filters import EMPTY, extracted_filters
 from groundgraph.answers.ground_fields import DateGround, UserWords
@@ -25,7 +25,7 @@ from groundgraph.models.replies import prompt_messages
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
 from groundgraph.text.follow_up import language_words
-from groundgraph.text.words import fold, stems, words
+from groundgraph.text.words import fold, name_stems, spaced, stems, words
 
 NONE = "none"
 _DIGITS = re.compile(r"\d+")
@@ -98,7 +98,7 @@ def _said_filters(given: Any, table: ComputableTable, said: UserWords) -> dict[s
 def _check_days(proposal: Proposal, table: ComputableTable, question: str) -> None:
     """Refuse a date of another field than the one that the words name, or of one of several when they name none."""
     days, asked = table.days, set(stems(question))
-    named = [name for name in days if asked.intersection(stems(spaced(name)))]
+    named = [name for name in days if asked.intersection(name_stems(name))]
     for name in proposal.filters:
         if name in days and [name] != (named if len(days) > 1 else days):
             raise FilterInvalid(f"The words do not say that {name} is meant; dates: {', '.join(days)}.")

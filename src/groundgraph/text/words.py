@@ -266,6 +266,20 @@ def _of_latin(said: Sequence[str], default: str) -> str:
     return max(near, key=lambda one: (counts[one], one == default, one == "en"))
 
 
+# Between the words of a name, as of a column: "opened_at", "pumps.hall", "unitPrice".
+_JOINT = re.compile(r"[._]|(?<=[a-zäöüа-яё])(?=[A-ZÄÖÜА-ЯЁ])")
+
+
+def spaced(name: str) -> str:
+    """The name of a table or a field as it is said."""
+    return _JOINT.sub(" ", name)
+
+
+def name_stems(name: str) -> list[str]:
+    """The stems of the name of a table or a field as it is said."""
+    return stems(spaced(name))
+
+
 def query_stems(text: str) -> list[str]:
     """The distinct stems of a question in order; when it consists of stop words only, those."""
     return list(_query_stems(text))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 from asking import ask, opened
 from plant_database import fill
@@ -203,3 +206,15 @@ async def test_an_average_or_a_maximum_is_needed_of_a_column_of_numbers_only(ove
     source = over("CREATE TABLE orders (product TEXT, quantity INT)", orders=[("Orion X2", 2), ("Orion X3", 1)])
     found = await ask(source, question)
     assert any("needs_computation" in result.metadata for result in found) is needs
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [("How many order items are there?", 3), ("How many order items have the unit price 2?", 2)],
+)
+async def test_names_that_are_joined_by_capitals_are_said_with_spaces(tmp_path, question, value):
+    path = fill(tmp_path / "shop.db", "CREATE TABLE OrderItems (Id INTEGER PRIMARY KEY, UnitPrice INTEGER)")
+    with closing(sqlite3.connect(path)) as database, database:
+        database.executemany("INSERT INTO OrderItems VALUES (?, ?)", [(1, 2), (2, 2), (3, 5)])
+    found = await by_rule(opened(SqlSource(path, name="shop")), question)
+    assert found.metadata.get("value") == value, found.content

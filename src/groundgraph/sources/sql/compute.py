@@ -19,7 +19,7 @@ from groundgraph.core.filters import check_filters
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.sql.any_database import ComputingDatabase
-from groundgraph.sources.sql.shape import Column, Join, TableShape, decode
+from groundgraph.sources.sql.shape import Column, ExactNumber, Join, TableShape, decode, table_stems
 from groundgraph.sources.sql.sql_dialect import from_clause, may_match
 from groundgraph.text.words import stems
 
@@ -116,12 +116,12 @@ def _value(value: Any) -> str:
 
 # Of a column of yes and no so many values are read.
 _MOST_READ = 2_000
-_DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d(?=\Z|[T ]\d)")
 
 
 def is_fit(database: ComputingDatabase, shape: TableShape, column: Column, filters: Mapping[str, Any]) -> bool:
     """Whether the values of a column are of the kind that it is declared as, so that a condition on it tells the rows
-    apart: SQLite keeps "01.03.2021" and "yes" in columns of dates and of yes and no."""
+    apart: SQLite keeps "01.03.2021" and "yes" in columns of dates and of yes and no, PostgreSQL "infinity" in dates."""
     if column.kind == "boolean":
         values = database.values(shape, column.name, filters, _MOST_READ)
         return all(isinstance(decode("boolean", value), bool) for value in values)
@@ -132,6 +132,8 @@ def is_fit(database: ComputingDatabase, shape: TableShape, column: Column, filte
     return True
 
 
+# Decimals of a computed number.
+_DIGITS = 6
 # A column with more different values is shown to no model.
 _MOST_VALUES = 50
 _MOST_FIELDS = 2
@@ -161,7 +163,7 @@ def _field(database: ComputingDatabase, shape: TableShape, item: Column, filters
 
 def _keys(shape: TableShape, all_shapes: Sequence[TableShape]) -> Iterator[str]:
     """The columns that tell rows apart or refer to others: a sum of them says nothing."""
-    named = [set(stems(other.name.replace("_", " "))) for other in all_shapes if other.name != shape.name]
+    named = [set(table_stems(other)) for other in all_shapes if other.name != shape.name]
     yield from shape.primary_key
     yield from shape.references
     yield from (names[0] for names in shape.unique if len(names) == 1)
@@ -350,4 +352,6 @@ def _listed(condition: Any) -> list[Any]:
 def _shown(value: Any) -> str:
     if value is None:
         return "(none)"
-    return str(round(value, 6) if isinstance(value, float) else jsonable(value))
+    if isinstance(value, ExactNumber):
+        return str(value.rounded(_DIGITS))
+    return str(round(value, _DIGITS) if isinstance(value, float) else jsonable(value))

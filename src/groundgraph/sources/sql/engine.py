@@ -21,9 +21,18 @@ from groundgraph.sources.sql.answer_by_computing import Question as Computable
 from groundgraph.sources.sql.any_database import AnyDatabase, Version
 from groundgraph.sources.sql.compute import computable_table, run_proposal
 from groundgraph.sources.sql.introspect import check_columns
-from groundgraph.sources.sql.shape import Column, Fields, TableShape, Wanted, row_content, row_key, row_metadata
+from groundgraph.sources.sql.shape import (
+    Column,
+    Fields,
+    TableShape,
+    Wanted,
+    row_content,
+    row_key,
+    row_metadata,
+    table_stems,
+)
 from groundgraph.sources.sql.sql_dialect import may_match
-from groundgraph.text.words import numbered, stems
+from groundgraph.text.words import numbered
 
 _OWN_METADATA = {"table", "key", "section", "title", "asked_for"}
 # A number with as many digits is no key: databases have integers of 64 bits.
@@ -196,7 +205,7 @@ class SqlEngine(ABC):
         called = [(word, int(number)) for word, number in numbered(asked.text) if len(number) < MOST_DIGITS]
         rows: list[SourceResult] = []
         for shape in tables.shapes if called else ():
-            name = stems(shape.name.replace("_", " "))[-1:]
+            name = table_stems(shape)[-1:]
             wanted = [number for word, number in called if [word] == name]
             rows += self._rows_with_key(shape, wanted, asked.filters) if wanted else []
         return rows

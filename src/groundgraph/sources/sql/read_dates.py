@@ -8,11 +8,11 @@ from datetime import date, timedelta
 from itertools import chain
 from typing import Any
 
-from groundgraph.sources.sql.shape import Column, TableShape, Vocabulary, name_stems, spaced, stands_behind
+from groundgraph.sources.sql.shape import Column, TableShape, Vocabulary, stands_behind
 from groundgraph.text.find_cue import Language
 from groundgraph.text.follow_up import language_words
 from groundgraph.text.quantities import Date, take_dates
-from groundgraph.text.words import stems, words
+from groundgraph.text.words import name_stems, spaced, stems, words
 
 YEAR = re.compile(r"[12]\d{3}")
 # The full stop of "1. März".
@@ -99,8 +99,8 @@ def _meant_dates(shape: TableShape, asked: Sequence[str], language: Language) ->
     "How many patients were there in 2024?" none is meant that is called "birth_date", or "patient_since"."""
     dated = [one for one in shape.columns if one.kind in ("date", "datetime") and not _says_when(one, language)]
     called = set(chain.from_iterable(map(stems, language_words("computing", "date"))))
-    named = [one.name for one in dated if name_stems(one) & set(asked)]
+    named = [one.name for one in dated if set(asked).intersection(name_stems(one.name))]
     declared = [one.name for one in dated if one.declared]
-    plain = [one.name for one in dated if name_stems(one) <= called]
+    plain = [one.name for one in dated if called.issuperset(name_stems(one.name))]
     fitting = [names for names in (named, declared, plain) if names]
     return min(fitting, key=lambda names: len(names) > 1, default=[])

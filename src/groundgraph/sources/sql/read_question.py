@@ -14,10 +14,10 @@ from typing import Any
 
 from groundgraph.sources.sql.compute import Computation, is_numeric
 from groundgraph.sources.sql.read_dates import YEAR, date_condition
-from groundgraph.sources.sql.shape import TableShape, Vocabulary, name_stems, spaced, stands_behind
+from groundgraph.sources.sql.shape import TableShape, Vocabulary, column_stems, stands_behind, table_stems
 from groundgraph.text.find_cue import Cue, Language, may_be_read, plain_words
 from groundgraph.text.follow_up import language_words
-from groundgraph.text.words import fold, stem, stems, words
+from groundgraph.text.words import fold, name_stems, spaced, stem, stems, words
 
 LONGEST_VALUE = 8
 # A word, and a number as it is written: "12.50", "2026-03-01".
@@ -45,32 +45,32 @@ class Reading:
     @property
     def names_table(self) -> bool:
         """Whether all words of the table's name are there."""
-        name = set(stems(spaced(self.shape.name)))
+        name = set(table_stems(self.shape))
         return bool(name) and name <= set(self.left)
 
     @property
     def is_of_table(self) -> bool:
         """Whether what is asked for first is the table: "How many customers have orders?" counts no orders."""
-        name = stems(spaced(self.shape.name))
-        flags = {stem for column, value in self.conditions.items() if value is True for stem in stems(spaced(column))}
+        name = table_stems(self.shape)
+        flags = {stem for column, value in self.conditions.items() if value is True for stem in name_stems(column)}
         before = self.left[: _place(name, self.left)]
         return self.names_table and self.filler.union(flags).issuperset(before)
 
     @property
     def names_condition(self) -> bool:
         """Whether all words of the name of a column with a condition are there."""
-        return any(set(stems(spaced(name))) <= set(self.left) for name in self.conditions)
+        return any(set(name_stems(name)) <= set(self.left) for name in self.conditions)
 
     @property
     def is_whole(self) -> bool:
         """Whether each word is accounted for: by the table, by a column with a condition, by a value, or as filler."""
-        names = {stem for name in self.conditions for stem in stems(spaced(name))}
-        return set(_without_name(self.left, stems(spaced(self.shape.name)))) - self.filler <= names
+        names = {stem for name in self.conditions for stem in name_stems(name)}
+        return set(_without_name(self.left, table_stems(self.shape))) - self.filler <= names
 
     @property
     def unread(self) -> list[str]:
         """The stems that neither a name nor a value accounts for."""
-        known = set(stems(spaced(self.shape.name))).union(self.filler, *map(name_stems, self.shape.columns))
+        known = set(table_stems(self.shape)).union(self.filler, *column_stems(self.shape))
         return [stem for stem in self.left if stem not in known]
 
 
@@ -139,7 +139,7 @@ def quantity_instead(cue: Cue, shape: TableShape) -> str:
     ordered?" An empty text where there is none, or the table itself is counted: "How many open orders are there?"."""
     named = set(map(fold, language_words("computing", "quantity")))
     column = next((one.name for one in shape.columns if is_numeric(one) and fold(spaced(one.name)) in named), "")
-    name = set(stems(spaced(shape.name)))
+    name = set(table_stems(shape))
     # Where no noun follows, as in "how many are open?", it is that of the table.
     rows = not cue.counted or any(name <= set(map(stem, counted)) for counted in cue.counted)
     return "" if rows else column
@@ -148,7 +148,7 @@ def quantity_instead(cue: Cue, shape: TableShape) -> str:
 def is_named_so(cue: Cue, shapes: Sequence[TableShape]) -> bool:
     """Whether a column has the name of what is asked: "What is the number of employees of Acme?", "the top speed"."""
     everything = {*stems(cue.rest), *cue.asking}
-    names = [name_stems(column) for shape in shapes for column in shape.columns]
+    names = [set(own) for shape in shapes for own in column_stems(shape)]
     named = [name for name in names if name & cue.asking and name <= everything]
     return any(not (cue.needs == "count" and name <= cue.asking) for name in named)
 
@@ -159,9 +159,9 @@ def is_lookup(cue: Cue, shape: TableShape, vocabulary: Vocabulary) -> bool:
     if found is None or not found[0] or not cue.offered:
         return False
     keys = (*shape.primary_key, *shape.references)
-    left = set(found[1]) - cue.language.filler_in(cue.rest) - set(stems(spaced(shape.name)))
+    left = set(found[1]) - cue.language.filler_in(cue.rest) - set(table_stems(shape))
     others = [
-        name_stems(one)
+        set(name_stems(one.name))
         for one in shape.columns
         if one.name not in found[0] and one.name not in keys and is_numeric(one)
     ]
@@ -179,9 +179,7 @@ def is_about(question: str, cue: Cue, shapes: Sequence[TableShape], best: str) -
     asked = set(stems(question))
     if cue.needs in ("average", "min", "max") and not _names_number(asked, shapes):
         return False
-    names = list(
-        chain.from_iterable((set(stems(spaced(shape.name))), *map(name_stems, shape.columns)) for shape in shapes)
-    )
+    names = list(chain.from_iterable((set(table_stems(shape)), *map(set, column_stems(shape))) for shape in shapes))
     if any(name and name <= asked for name in names):
         return True
     own = asked.difference(cue.asking, *names)
@@ -190,18 +188,15 @@ def is_about(question: str, cue: Cue, shapes: Sequence[TableShape], best: str) -
 
 def _names_number(asked: set[str], shapes: Sequence[TableShape]) -> bool:
     """Whether one of the stems `asked` stands in the name of a column of numbers: "price" in "price_eur"."""
-    return any(
-        is_numeric(column) and not name_stems(column).isdisjoint(asked) for shape in shapes for column in shape.columns
-    )
+    numeric = (column for shape in shapes for column in shape.columns if is_numeric(column))
+    return any(not asked.isdisjoint(name_stems(column.name)) for column in numeric)
 
 
 def _share_name(dates: Iterable[str], others: Mapping[str, Any]) -> bool:
     """Whether a column of `dates` is one of `others` too, or called like one of yes and no: of "paid in 2021" one word
     would name "paid_at" and "paid"."""
-    named = {stem for name in dates for stem in stems(spaced(name))}
-    return any(
-        name in dates or (is_set is True and named & set(stems(spaced(name)))) for name, is_set in others.items()
-    )
+    named = {stem for name in dates for stem in name_stems(name)}
+    return any(name in dates or (is_set is True and named & set(name_stems(name))) for name, is_set in others.items())
 
 
 def _read(
@@ -214,9 +209,9 @@ def _read(
     conditions = _wordless_conditions(said, vocabulary)
     left: list[str] = []
     behind = 0  # how much of it stood there when the last value was read
-    names = {one.name: stems(spaced(one.name)) for one in shape.columns}
+    names = {one.name: name_stems(one.name) for one in shape.columns}
     awaited = {name: own for name, own in names.items() if name not in dates}
-    table = stems(spaced(shape.name))
+    table = table_stems(shape)
     position = 0
     while position < len(asked):
         named = _named_last(left[behind:], awaited, table)
@@ -272,7 +267,7 @@ def _name_at(asked: Sequence[str], found: Mapping[str, Sequence[Any]], length: i
     """How many stems the longest of `names` has with which `asked` begins; 0 for none. What is `found` as a value of
     the same `length` too is a name where it is the same word."""
     said = _words_of(found)
-    stand = ((own, name) for name in names if list(asked[: len(own := stems(spaced(name)))]) == own)
+    stand = ((own, name) for name in names if list(asked[: len(own := name_stems(name))]) == own)
     sizes = (len(own) for own, name in stand if len(own) > length or said.issubset(words(spaced(name))))
     return max(sizes, default=0)
 
@@ -298,7 +293,7 @@ def _named_last(left: list[str], names: Mapping[str, list[str]], table: list[str
 
 def _flags(left: Sequence[str], shape: TableShape) -> dict[str, bool]:
     """The columns of yes and no that are named: "which employees are active?". One called "not_paid" is not read."""
-    flags = {column.name: stems(spaced(column.name)) for column in shape.columns if column.kind == "boolean"}
+    flags = {column.name: name_stems(column.name) for column in shape.columns if column.kind == "boolean"}
     named = {name: own for name, own in flags.items() if _place(own, left) < len(left) and may_be_read(spaced(name))}
     return {name: True for name, own in named.items() if not any(set(own) < set(other) for other in named.values())}
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any
+
+from typing_extensions import override
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.check_options import fields_by_name
-from groundgraph.text.words import fold, stems
+from groundgraph.text.words import fold, name_stems, spaced, stems
 
 # The fields that a user declares for a SQL source, in any of the forms that a configuration may have.
 
@@ -132,6 +136,7 @@ class TableShape:
         text_config: PostgreSQL's name of the language rules of that index.
         vector_fields: the columns of vectors (pgvector) that can be compared with questions.
         estimated_rows: about how many rows it has; -1 when that is not known.
+        called: what its rows are called where that is not `name`: a schema before it is no word of a question.
         quoted: whether the database knows the names exactly as they are here; else its own rules for names hold.
     """
 
@@ -151,6 +156,7 @@ class TableShape:
     vector_fields: tuple[str, ...] = ()
     quoted: bool = True
     references: tuple[str, ...] = ()
+    called: str = ""
 
     @property
     def key_columns(self) -> tuple[str, ...]:
@@ -204,6 +210,32 @@ def number(value: Any, otherwise: Any = None) -> Any:
     return int(text) if text.lstrip("+-").isdigit() and len(text) < 300 else float(text)
 
 
+class ExactNumber(float):
+    """A number that no float holds: it compares as the nearest one, and is shown with all its digits."""
+
+    def __init__(self, value: Decimal) -> None:
+        self._exact = value
+
+    @override
+    def __str__(self) -> str:
+        written = format(self._exact, "f")
+        return written.rstrip("0").rstrip(".") if "." in written else written
+
+    def rounded(self, digits: int) -> int | float | str:
+        """The number with at most `digits` decimals."""
+        return read_decimal(round(self._exact, digits))
+
+
+def read_decimal(value: Decimal) -> int | float | str:
+    """A decimal as a number that is shown with its digits; text for `NaN` and `Infinity`."""
+    if not value.is_finite():
+        return str(value)
+    if value == value.to_integral_value() and abs(value) < 2**63:
+        return int(value)
+    near = float(value)
+    return near if Decimal(repr(near)) == value else ExactNumber(value)
+
+
 def _array(value: str) -> Any:
     try:
         read = json.loads(value)
@@ -231,7 +263,7 @@ def row_stems(shape: TableShape, values: Mapping[str, Any], most: int | None = N
 
 def header_stems(shape: TableShape) -> list[str]:
     """The stems of the names of a table and of its columns."""
-    return stems(" ".join([shape.name, *(column.name for column in shape.columns)]).replace("_", " "))
+    return name_stems(" ".join([shape.name, *(column.name for column in shape.columns)]))
 
 
 def row_content(shape: TableShape, values: Mapping[str, Any]) -> str:
@@ -406,11 +438,20 @@ def stands_behind(column: str, value: Any, said: str) -> bool:
     return bool(own) and re.search(rf"(?<!\w){name}[\s:=]+{own}(?![\w+#])", said) is not None
 
 
-def name_stems(column: Column) -> set[str]:
-    """The stems of the name of `column`."""
-    return set(stems(spaced(column.name)))
+def with_spoken_names(shapes: Sequence[TableShape]) -> list[TableShape]:
+    """`shapes`, of which one of another schema is called by its name alone where no other has that."""
+    alone = Counter(shape.relation or shape.name for shape in shapes)
+    return [
+        replace(shape, called=shape.relation) if shape.relation and alone[shape.relation] == 1 else shape
+        for shape in shapes
+    ]
 
 
-def spaced(name: str) -> str:
-    """`name` as it is said."""
-    return name.replace("_", " ")
+def column_stems(shape: TableShape) -> list[list[str]]:
+    """The stems of the name of each column."""
+    return [name_stems(column.name) for column in shape.columns]
+
+
+def table_stems(shape: TableShape) -> list[str]:
+    """The stems of what the rows of a table are called."""
+    return name_stems(shape.called or shape.name)

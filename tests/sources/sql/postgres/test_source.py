@@ -396,3 +396,72 @@ async def test_a_proposal_runs_on_the_server_and_a_declared_reference_is_no_numb
     assert "2026-03-02" in latest.content
     with pytest.raises(FilterInvalid, match="holds keys"):
         await asked.computing().run(Proposal("visits", "sum", field="machine"), {})
+
+
+EXACT = """
+CREATE TABLE accounts (id integer PRIMARY KEY, holder text, account numeric(24, 0), balance numeric(24, 2));
+INSERT INTO accounts VALUES (1, 'Hofer', 12345678901234567899, 90071992547409.93), (2, 'Gruber', 7, 0.5);
+"""
+
+
+@pytest.mark.covers("R3")
+async def test_numbers_that_no_float_holds_are_shown_and_computed_with_all_their_digits(postgres):
+    asked = source(postgres.database("exact", EXACT))
+    (found,) = await ask(asked, "Hofer", top_k=1)
+    assert "account: 12345678901234567899\nbalance: 90071992547409.93" in found.content
+    (kept,) = await ask(asked, "Hofer Gruber", balance={"gt": 1})
+    assert kept.metadata["holder"] == "Hofer"
+    largest = await asked.computing().run(Proposal("accounts", "max", field="balance"), {})
+    assert "90071992547409.93" in largest.content
+
+
+PATHS = """
+CREATE SCHEMA sales;
+CREATE TABLE public.orders (id integer PRIMARY KEY, note text);
+CREATE TABLE sales.orders (id integer PRIMARY KEY, note text);
+CREATE TABLE sales.customers (id integer PRIMARY KEY, name text, vip boolean);
+INSERT INTO public.orders VALUES (1, 'paper clips');
+INSERT INTO sales.orders VALUES (1, 'a lathe'), (2, 'a saw');
+INSERT INTO sales.customers VALUES (1, 'Baxter', true), (2, 'Moser', false);
+ALTER DATABASE paths SET search_path = sales, public;
+"""
+
+
+@pytest.mark.covers("R3")
+async def test_a_name_in_two_schemas_is_the_table_that_the_role_s_search_path_names_first(postgres):
+    asked = source(postgres.database("paths", PATHS), tables=["orders"])
+    (counted,) = await ask(asked, "How many orders are there?")
+    assert counted.metadata["value"] == 2
+
+
+@pytest.mark.covers("R15")
+@pytest.mark.parametrize(
+    ("tables", "question", "value"),
+    [
+        (["sales.customers"], "How many customers are there?", 2),
+        (["sales.customers"], "How many customers are vip?", 1),
+        (["public.orders", "sales.orders"], "How many sales orders are there?", 2),
+    ],
+)
+async def test_a_table_of_another_schema_is_counted_by_its_name_alone(postgres, tables, question, value):
+    asked = source(
+        postgres.database("spaces", PATHS.replace("ALTER DATABASE paths", "ALTER DATABASE spaces")), tables=tables
+    )
+    (counted,) = await ask(asked, question)
+    assert counted.metadata["value"] == value
+
+
+TIMES = """
+CREATE TABLE contracts (id integer PRIMARY KEY, title text, valid_to timestamptz, founded date);
+INSERT INTO contracts VALUES (1, 'Lathe lease', 'infinity', '0753-04-21 BC'),
+    (2, 'Saw lease', '2024-05-01', '2001-01-01'), (3, 'Drill lease', '12345-01-01', NULL);
+"""
+
+
+@pytest.mark.covers("R3", "R15", "fault 35")
+async def test_times_that_python_does_not_know_are_shown_as_postgresql_writes_them_and_not_counted_by(postgres):
+    asked = source(postgres.database("times", TIMES))
+    (found,) = await ask(asked, "Lathe", top_k=1)
+    assert "valid_to: infinity\nfounded: 0753-04-21 BC" in found.content
+    found = await ask(asked, "How many contracts have a valid_to after 2020?")
+    assert not any(result.metadata.get("computed") for result in found)

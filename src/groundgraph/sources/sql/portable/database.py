@@ -35,8 +35,7 @@ from groundgraph.sources.sql.any_database import (
 from groundgraph.sources.sql.introspect import Introspection, read_shapes
 from groundgraph.sources.sql.location import OtherAddress
 from groundgraph.sources.sql.portable.connect import Connections, open_connections, typed_errors
-from groundgraph.sources.sql.postgres.introspect import read_decimal
-from groundgraph.sources.sql.shape import KEY, Column, TableShape, Wanted, decode
+from groundgraph.sources.sql.shape import KEY, Column, TableShape, Wanted, decode, read_decimal
 from groundgraph.sources.sql.sql_dialect import (
     LONGEST_LIST,
     MOST_INTEGER,

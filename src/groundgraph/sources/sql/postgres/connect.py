@@ -115,6 +115,7 @@ def make_engine(address: ServerAddress, *, source: str, pool_size: int, statemen
     @event.listens_for(engine, "connect", insert=True)
     def prepare(connection: Any, _: Any) -> None:
         _speak_utf8(connection)
+        _read_all_times(connection)
         # Once more for each transaction: a pooler between us and the server may drop the session's settings.
         connection.read_only = True
 
@@ -127,6 +128,26 @@ def _speak_utf8(connection: Any) -> None:
         connection.autocommit = True
         connection.execute("SET client_encoding TO 'UTF8'")
         connection.autocommit = False
+
+
+def _read_all_times(connection: Any) -> None:
+    """Have times that Python knows none for (`infinity`, before year 1, beyond 9999) as PostgreSQL writes them."""
+    from psycopg import DataError
+    from psycopg.types import datetime as times
+
+    def lenient(loader: Any) -> Any:
+        class Lenient(loader):  # type: ignore[misc]  # a class of psycopg's, which is loaded here
+            def load(self, data: Any) -> Any:
+                try:
+                    return super().load(data)
+                except DataError:
+                    return bytes(data).decode()
+
+        return Lenient
+
+    loaders = {"date": times.DateLoader, "timestamp": times.TimestampLoader, "timestamptz": times.TimestamptzLoader}
+    for name, loader in loaders.items():
+        connection.adapters.register_loader(name, lenient(loader))
 
 
 @contextmanager

@@ -23,14 +23,13 @@ from groundgraph.sources.sql.postgres.conditions import as_number, where
 from groundgraph.sources.sql.postgres.connect import CHANGED, current, make_engine, state_of, typed_errors
 from groundgraph.sources.sql.postgres.introspect import (
     TEXTS,
-    read_decimal,
     read_shapes,
     read_value,
     refuse_a_file,
     selected,
 )
 from groundgraph.sources.sql.postgres.options import PostgresOptions, quoted
-from groundgraph.sources.sql.shape import Column, TableShape, Wanted
+from groundgraph.sources.sql.shape import Column, TableShape, Wanted, read_decimal
 from groundgraph.sources.sql.sql_dialect import from_clause
 
 # What libpq calls the parts of an address.

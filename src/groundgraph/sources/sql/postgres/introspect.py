@@ -18,7 +18,15 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.sources.sql.introspect import described, missing_tables
 from groundgraph.sources.sql.postgres.options import create_index
-from groundgraph.sources.sql.shape import Column, TableShape, Wanted, decode, with_relations
+from groundgraph.sources.sql.shape import (
+    Column,
+    TableShape,
+    Wanted,
+    decode,
+    read_decimal,
+    with_relations,
+    with_spoken_names,
+)
 
 # Tables that show other rows to other sessions: none of their rows is kept in a file.
 
@@ -96,19 +104,12 @@ def selected(found: Column) -> ColumnElement[Any]:
 def read_value(found: Column, value: Any) -> Any:
     """A selected value, decoded as the field is declared."""
     if isinstance(value, Decimal):
-        value = read_decimal(value)
+        return decode(found.kind, read_decimal(value))
     if isinstance(value, list):
         return [read_decimal(item) if isinstance(item, Decimal) else item for item in value]
     if found.stored_as == "datetime" and isinstance(value, str):
         value = iso_moment(value)
     return decode(found.kind, value)
-
-
-def read_decimal(value: Decimal) -> Any:
-    """A number as JSON knows it; text for `NaN` and `Infinity`."""
-    if not value.is_finite():
-        return str(value)
-    return int(value) if value == value.to_integral_value() and abs(value) < 2**63 else float(value)
 
 
 def iso_moment(written: str) -> str:
@@ -141,7 +142,7 @@ LEFT JOIN pg_collation co ON co.oid = a.attcollation
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
     AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'
     AND has_schema_privilege(n.oid, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT')
-ORDER BY n.nspname, c.relname, a.attnum
+ORDER BY array_position(current_schemas(false), n.nspname), n.nspname, c.relname, a.attnum
 """)
 
 _KEYS = text("""
@@ -193,7 +194,8 @@ def read_shapes(connection: Connection, wanted: Wanted, *, source: str, where: s
         raise ConfigurationError(f"The source '{source}': the database {where} {told}")
     shapes = _with_keys(connection, {name: shape for name, (shape, _) in found.items()})
     chosen = [replace(shapes[name], name=name) for name in wanted.tables or usual]
-    return [described(with_relations(shape, wanted.relations, shapes.get, source), wanted) for shape in chosen]
+    related = [with_relations(shape, wanted.relations, shapes.get, source) for shape in chosen]
+    return with_spoken_names([described(shape, wanted) for shape in related])
 
 
 def _alone(connection: Connection) -> dict[str, tuple[TableShape, bool]]:
