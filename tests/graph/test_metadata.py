@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from turns import ask_once
 
-from groundgraph import ingest_graph, load_settings, turn_graph
+from groundgraph import KnowledgeBase, ingest_graph, load_settings, turn_graph
 from groundgraph.graph.ingest_documents import run_ingest
 
 pytestmark = pytest.mark.covers("K11")
@@ -160,3 +160,28 @@ async def test_an_entry_for_a_document_that_was_not_to_be_read_is_no_slip(filled
     for given in ("docs/beside.txt", "docs/news"):
         report = await run_ingest(ingest_graph(settings_in(filled)), {"paths": [given]})
         assert report.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("written", "declared", "value"),
+    [
+        *(("0123", None, "0123"), ("1.10", None, "1.10"), ("12:30", None, "12:30"), ("no", None, "no")),
+        *(("12345678901234567.89", None, "12345678901234567.89"), ("1e5", None, "1e5"), ("1.5", None, 1.5)),
+        *(("17", None, 17), ("2026-01-05", None, "2026-01-05"), ("true", None, True), ("~", None, None)),
+        *(("1.10", "string", "1.10"), ("0123", "string", "0123"), ("1.10", "number", 1.1), ("0123", "integer", 123)),
+        *(("yes", "boolean", True), ("off", "boolean", False), ("1e5", "number", 1e5)),
+    ],
+)
+@pytest.mark.parametrize("beside_it", [False, True])
+async def test_a_value_is_what_is_written_unless_its_field_is_declared_otherwise(
+    tmp_path, written, declared, value, beside_it
+):
+    (tmp_path / "a.md").write_text("text" if beside_it else f"---\npart: {written}\n---\ntext")
+    if beside_it:
+        (tmp_path / "metadata.yaml").write_text(f"a.md: {{part: {written}}}")
+    fields = {"part": {"type": declared}} if declared else {}
+    settings = settings_in(tmp_path, knowledge_base={"file": "kb.sqlite", "fields": fields})
+    await run_ingest(ingest_graph(settings), {"paths": ["a.md"]})
+    with KnowledgeBase.open(settings) as base:
+        (document,) = base.documents()
+    assert document.metadata.get("part") == value

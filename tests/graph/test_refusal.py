@@ -196,6 +196,27 @@ async def test_a_name_that_no_passage_holds_makes_a_doubt_however_well_the_rest_
     assert not any("may not" in note for note in off["notes"])
 
 
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        ("What is the price of the kestrel pump?", "price"),
+        ("Is the kestrel pump red?", "red"),
+        ("Was kostet die Pumpe Kestrel?", "kostet"),
+        ("How often is the kestrel pump serviced?", None),
+        ("How often must one service the kestrel pump, and is it serviced in hall 4?", None),
+    ],
+)
+async def test_a_third_of_the_question_that_stands_nowhere_makes_a_doubt(tmp_path, question, missing):
+    path = tmp_path / "kb.sqlite"
+    pumps = [Document(f"{number}", f"The merlin saw {number} stands in hall {number}.") for number in range(20)]
+    kestrel = "The kestrel pump is serviced every 90 days. Die Pumpe Kestrel wird alle 90 Tage gewartet."
+    await ingest_documents(path, [Document("kestrel", kestrel), *pumps], chains=CHAINS)
+    output = await without_model(question, path)
+    assert output["outcome"] == "answered"
+    told = [note for note in output["notes"] if missing and missing in note]
+    assert bool(told) == bool(missing) == output["answer"].startswith(("The evidence may not", "Die Quellen beantworten"))
+
+
 async def test_a_doubt_threshold_of_zero_never_tells_a_doubt(tmp_path):
     output = await without_model(DOUBTFUL, await base(tmp_path), retrieval={"doubt_threshold": 0})
     assert output["answer"].startswith("From the evidence:")

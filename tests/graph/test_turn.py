@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from dataclasses import replace
+from datetime import date
 
 import pytest
 from growth import uncollected
@@ -110,6 +111,28 @@ async def test_a_default_filter_wins_in_every_mode(mode: str) -> None:
     record = (await ask(graph, "OAuth grant types and pump 17"))["provenance"]
     assert record["intent"]["filters"]["docs"] == {"category": "operations"}
     assert {row["source_id"] for row in record["results_by_source"]["docs"]} == {"pump"}
+
+
+@pytest.mark.covers("I8", "I10")
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ({"gte": date(2026, 1, 1)}, {"new"}),
+        ({"not": date(2026, 5, 2)}, {"old"}),
+        (date(2026, 5, 2), {"new"}),
+        ([date(2026, 5, 2)], {"new"}),
+        ({"not": "2026-05-02"}, {"old"}),
+    ],
+)
+async def test_a_date_of_a_default_filter_needs_no_quotes(condition, found):
+    records = [
+        {"id": "new", "content": "The oven is in hall 4.", "day": "2026-05-02"},
+        {"id": "old", "content": "The oven is in hall 5.", "day": "2025-01-01"},
+    ]
+    source = InMemorySource(records, name="docs", schema=SourceSchema("docs", {"day": {"type": "date"}}))
+    graph = build(sources=[source], intent={"mode": "static", "default_filters": {"docs": {"day": condition}}})
+    output = await ask(graph, "In which hall is the oven?")
+    assert {row["source_id"] for row in output["provenance"]["results_by_source"]["docs"]} == found
 
 
 @pytest.mark.covers("I8")

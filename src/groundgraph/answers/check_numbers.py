@@ -16,7 +16,7 @@ from groundgraph.answers.sentence_index import sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Flag
 from groundgraph.text.follow_up import language_words
-from groundgraph.text.numbers import WORD, Number, Unit, decimal_mark, number_of, scale_of, unit_of
+from groundgraph.text.numbers import WORD, Number, Unit, decimal_mark, number_of, rounded, scale_of, unit_of
 from groundgraph.text.quantities import Date, Quantities, Time, holds_code, quantities, squeezed, times_named, unit_at
 from groundgraph.text.words import fold, told_language
 
@@ -65,6 +65,7 @@ class Stock:
         pairs: values of numbers that follow each other.
         squeezed: the text without spaces and hyphens, folded, in which codes are looked for.
         scales: what the words of the text multiply by, as the head of a table does.
+        long: the digits of those numbers that a float holds only nearly.
     """
 
     certain: Offers
@@ -76,6 +77,7 @@ class Stock:
     pairs: frozenset[tuple[float, float]]
     squeezed: str
     scales: frozenset[float]
+    long: frozenset[str]
 
 
 @lru_cache(maxsize=4096)
@@ -95,6 +97,7 @@ def stock(text: str, decimal: str | None = None) -> Stock:
         frozenset(pair for low, high in pairwise(found.numbers) for pair in product(low.values, high.values)),
         squeezed(text),
         frozenset(filter(None, map(scale_of, _WORDS.findall(text)))),
+        frozenset(number.long for number in written if number.long),
     )
 
 
@@ -113,14 +116,9 @@ def _offers(numbers: Iterable[Number], values_of: Callable[[Number], frozenset[f
 
 def _amounts(value: float, unit: Unit, per: Unit | None, whole: str) -> Iterator[Amount]:
     """The amount, and that of which it is a rate; `whole` says what is left open of the former."""
-    yield unit[0], whole, _rounded(value * unit[1])
+    yield unit[0], whole, rounded(value * unit[1])
     if per:
-        yield unit[0], per[0], _rounded(value * unit[1] / per[1])
-
-
-def _rounded(value: float) -> float:
-    """Amounts that differ by less do so only by how they were worked out."""
-    return float(f"{value:.9g}")
+        yield unit[0], per[0], rounded(value * unit[1] / per[1])
 
 
 def _in_others(found: Quantities) -> Iterator[frozenset[float]]:
@@ -272,6 +270,8 @@ def _holds_way(place: _Place, number: Number, *, shares: bool) -> bool:
     one = place.stock
     if number.code:
         return _holds_code(place, number.code)
+    if number.long:
+        return number.long in one.long or _holds_code(place, number.long)
     if number.clock in one.times:
         return True
     looked_up = [(one.certain, number.certain)]

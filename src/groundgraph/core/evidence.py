@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, NotRequired, cast
 from typing_extensions import TypedDict
 
 from groundgraph.core.characters import clean_text
+from groundgraph.core.exact_number import ExactNumber
 
 PREVIEW_CHARS = 160
 
@@ -70,7 +71,9 @@ class SourceResult:
         return as_row(cast("EvidenceRecord", vars(self)), self.relevance, label)
 
 
-_PLAIN = frozenset({int, bool, type(None)})
+_PLAIN = frozenset({bool, type(None)})
+# What checkpoints and stores hold of whole numbers; others are kept as text.
+_LEAST_INTEGER, _MOST_INTEGER = -(2**63), 2**63 - 1
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -98,8 +101,11 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, Enum):
         return jsonable(value.value)
     if isinstance(value, float):
-        return float(value) if math.isfinite(value) else str(value)
-    if isinstance(value, str | int):
+        is_plain = math.isfinite(value) and not isinstance(value, ExactNumber)
+        return float(value) if is_plain else str(value)
+    if isinstance(value, int):
+        return value if _LEAST_INTEGER <= value <= _MOST_INTEGER else str(value)
+    if isinstance(value, str):
         return value
     if isinstance(value, dict):
         return {clean_text(str(key)): jsonable(item) for key, item in value.items()}

@@ -15,7 +15,8 @@ from groundgraph.core.registry import nearest
 
 # Bringing a value that someone wrote into a file or a record to the type that its field declares.
 
-_SWITCHES = {"true": True, "false": False}
+# YAML once took them all for true and false.
+_SWITCHES = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False}
 
 
 def typed_value(spec: Mapping[str, Any], value: Any) -> Any:

@@ -15,6 +15,7 @@ from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, Document
 from groundgraph.core.errors import IngestError
 from groundgraph.core.evidence import jsonable
 from groundgraph.ingest.blocks import plain_blocks, text_blocks
+from groundgraph.settings.yaml_file import read_fields
 from groundgraph.text.original import ENCODING, FILE_TEXT, LINE_ENDS, line_ends
 
 # The YAML block between `---` lines at the top of a Markdown file.
@@ -58,7 +59,7 @@ def unread_front_matter(text: str) -> int:
 def _load(source: str) -> Any:
     try:
         _refuse_growth(source)
-        return yaml.safe_load(source)
+        return read_fields(source)
     except yaml.constructor.ConstructorError as error:
         raise ValueError(" ".join(str(error.problem).split())) from None
     except yaml.YAMLError as error:

@@ -129,7 +129,7 @@ def _misspelt(name: str, field: SetField, declared: Collection[str]) -> str:
 
 
 def _entries_of(file: Path) -> Iterator[_Entry]:
-    root = read_yaml(file)
+    root = read_yaml(file, fields=True)
     for glob, fields in root.items():
         line, column = place_of(root, [glob]) or (1, 1)
         if not isinstance(fields, dict):

@@ -14,6 +14,7 @@ from groundgraph.core.characters import clean_text
 from groundgraph.core.document import RECORDS, Document, Part
 from groundgraph.core.errors import IngestError
 from groundgraph.core.evidence import jsonable
+from groundgraph.core.exact_number import exact_number, shown_number
 from groundgraph.ingest.read_file import MAX_CHARS
 from groundgraph.text.original import FILE_LINE, FILE_ROW
 
@@ -74,6 +75,8 @@ def shown(value: Any) -> str:
     """A JSON value as the text of a record shows it; empty for null."""
     if value is None:
         return ""
+    if isinstance(value, float):
+        return shown_number(value)
     return value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -264,15 +267,15 @@ def load_jsonl(text: str, warnings: list[str], name: str) -> Document:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = json.loads(line, parse_float=exact_number)
         except (ValueError, RecursionError):
             broken.append(f"line {number}")
             continue
         if not isinstance(row, dict):
             other.append(f"line {number}")
             continue
-        values = jsonable(row)
-        records.add([(field, shown(value), value) for field, value in values.items()], {FILE_LINE: number})
+        cells = ((clean_text(field), value) for field, value in row.items())
+        records.add([(field, shown(value), jsonable(value)) for field, value in cells], {FILE_LINE: number})
     warnings = [
         *warnings,
         *left_out(broken, "lines were", "they are no JSON"),

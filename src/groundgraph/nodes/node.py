@@ -12,6 +12,7 @@ from langgraph.runtime import Runtime
 
 from groundgraph.core.errors import Problem, ScopeMissing
 from groundgraph.core.evidence import jsonable
+from groundgraph.core.filters import check_filters
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.settings.context import Context, scope_in_force
@@ -134,6 +135,24 @@ def enforced_filters(
     scoped = scope_values(settings.retrieval.scope_filters, scope, user)
     defaults = settings.intent.default_filters
     return {name: {**defaults.get(name, {}), **scoped.get(name, {})} for name in {**defaults, **scoped}}
+
+
+def enforced_on(
+    source: str,
+    schema: SourceSchema | None,
+    settings: Settings,
+    scope: Mapping[str, Any],
+    user: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Those of `enforced_filters` that hold in one source, in their plain form: a date in a file of settings, written
+    without quotes, is no text.
+
+    Raises:
+        ScopeMissing: the run brings no value for a scope filter.
+        FilterInvalid: the source cannot enforce one.
+    """
+    own = enforced_filters(settings, scope, user).get(source, {})
+    return check_filters(schema, own, source=source)
 
 
 def evidence_scope(settings: Settings, runtime: Runtime[Context], options: dict[str, Any]) -> str:

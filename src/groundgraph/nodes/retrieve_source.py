@@ -37,7 +37,7 @@ from groundgraph.core.schema import SourceSchema
 from groundgraph.core.turn_values import EMPTY_RETRIEVAL, Ref, Retrieval, RetrievalTask, SourceStatus
 from groundgraph.models.call_model import collect_chain_calls
 from groundgraph.nodes.compute_answer import ComputeAnswer
-from groundgraph.nodes.node import Node, enforced_filters, evidence_scope, signed_in
+from groundgraph.nodes.node import Node, enforced_on, evidence_scope, signed_in
 from groundgraph.resilience.bounds import (
     BreakerOfScope,
     DeadlinePassed,
@@ -98,11 +98,12 @@ def retrieve_source(
         started = time.perf_counter()
         retrieval = _of(task)
         records: dict[str, EvidenceRecord] = {}
-        enforced = enforced_filters(settings, options.scope, signed_in(runtime)).get(source.name, {})
+        schema = schemas.get(source.name)
+        enforced = enforced_on(source.name, schema, settings, options.scope, signed_in(runtime))
         breaker = breakers[source.name].of({"scope": options.scope, "filters": enforced})
         intent = _intent(task, enforced)
         if breaker.allows() or await _recovered(source):
-            question = _question(task, source, schemas.get(source.name), intent, options)
+            question = _question(task, source, schema, intent, options)
             with collect_degradations() as degradations, collect_chain_calls() as calls, bugs_logged_once(bugs):
                 scope = evidence_scope(settings, runtime, task["options"])
                 attempts = settings.limits.attempts

@@ -16,7 +16,7 @@ from groundgraph.core.errors import ModelError
 from groundgraph.models.call_model import ChainModel, Passage
 from groundgraph.models.replies import list_schema, listed_in, negates, reply_words, text_of
 from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, asked, model_stage, skipped
-from groundgraph.nodes.node import Node, enforced_filters, signed_in
+from groundgraph.nodes.node import Node, enforced_on, signed_in
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.bounds import within
 from groundgraph.settings.context import Context, options_in_force
@@ -141,12 +141,12 @@ def route_categories(
         if named in router.intents:
             return _chosen("mapping", categories_of_intent(named, router.intents))
         scope = options_in_force(settings, state["turn"]["options"], runtime.context).scope
-        enforced = enforced_filters(settings, scope, signed_in(runtime))
-        searched = [
+        user = signed_in(runtime)
+        searched = []
+        for name in state["intent"]["sources"]:
             # Set here once more, as by `retrieve_source`: whoever edits a state must not get around them.
-            (sources[name], {**state["intent"]["filters"].get(name, {}), **enforced.get(name, {})})
-            for name in state["intent"]["sources"]
-        ]
+            enforced = enforced_on(name, sources[name].get_schema(), settings, scope, user)
+            searched.append((sources[name], {**state["intent"]["filters"].get(name, {}), **enforced}))
         known = await _categories(searched, settings.deadlines.source)
         if chain is None:
             return _fallen_back(named, router, known)

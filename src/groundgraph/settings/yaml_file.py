@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from yaml import MappingNode, MarkedYAMLError, Node, SafeLoader, ScalarNode, SequenceNode, YAMLError
+from yaml import MappingNode, MarkedYAMLError, Node, SafeLoader, ScalarNode, SequenceNode, YAMLError, load
 from yaml.constructor import ConstructorError
 
 from groundgraph.core.errors import ConfigurationError, Problem
@@ -118,14 +118,51 @@ def _prepare() -> None:
 _prepare()
 
 
-def read_yaml(path: Path) -> PlacedMapping:
+class _FieldLoader(SafeLoader):
+    """What a document says of itself: a number that would be shown otherwise than it is written stays text, and so do
+    `yes` and `no`; what a field is declared as decides."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+
+
+def _prepare_fields() -> None:
+    whole, fraction = "-?[1-9][0-9]{0,17}|0", r"-?(?:0|[1-9][0-9]{0,14})\.(?:0|[0-9]{0,14}[1-9])"
+    own = {"int": (whole, "-0123456789"), "float": (fraction, "-0123456789")}
+    for name, (pattern, first) in {**_SCALARS, **own}.items():
+        _FieldLoader.add_implicit_resolver(f"{_STANDARD_TAG}{name}", re.compile(f"\\A(?:{pattern})\\Z"), list(first))
+
+
+_prepare_fields()
+
+
+class _PlacedFieldLoader(_Loader):
+    """The same in a file beside documents."""
+
+    yaml_implicit_resolvers = _FieldLoader.yaml_implicit_resolvers
+
+
+def read_fields(text: str) -> Any:
+    """The plain values that `text`, YAML in a document, holds.
+
+    Raises:
+        YAMLError: it is none.
+    """
+    # ruff has no way to see that it is a safe loader.
+    return load(text, Loader=_FieldLoader)
+
+
+def read_yaml(path: Path, *, fields: bool = False) -> PlacedMapping:
     """The mapping in a YAML file, each key with its line and column.
+
+    Args:
+        path: of the file.
+        fields: whether it holds what documents say of themselves, as `read_fields` reads it.
 
     Raises:
         ConfigurationError: there is no such file, it is no YAML, or not a mapping.
     """
     try:
-        loaded = _load(path.read_text("utf-8"))
+        loaded = _load(path.read_text("utf-8"), _PlacedFieldLoader if fields else _Loader)
     except OSError as error:
         raise ConfigurationError([Problem("", f"cannot be read: {error.strerror}", str(path), 1, 1)]) from error
     except (YAMLError, ValueError, RecursionError) as error:
@@ -140,8 +177,8 @@ def read_yaml(path: Path) -> PlacedMapping:
     return loaded
 
 
-def _load(text: str) -> Any:
-    loader = _Loader(text)
+def _load(text: str, kind: type[_Loader]) -> Any:
+    loader = kind(text)
     root = loader.get_single_node()
     if root is None:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -204,6 +205,7 @@ class Number:
         unit: the dimension of its unit and the unit's size; None without one that is known.
         per: the unit that it is counted by, as in "5 mg per day"; None without one that is known.
         code: its digits where they are no value: version 2.10 is not 2.1.
+        long: its digits where a float holds them only nearly, as of the number of an account; None for all others.
         sure: what it means beside a number that is written without doubt; None for all of `values`, and empty where
             only the other text's way of writing would tell.
         scale: by how much a word behind it multiplies.
@@ -220,6 +222,7 @@ class Number:
     clock: int | None = None
     per: Unit | None = None
     code: str | None = None
+    long: str | None = None
     others: tuple[Number, ...] = field(default=(), repr=False)
 
     @property
@@ -379,12 +382,19 @@ def _number(found: re.Match[str], decimal: str | None, mark: str) -> Number:
     per = unit_of((found["per"] or " ").replace("/", " ").split(" ")[-1]) or per_of(word)
     values, sure = _meant(digits, decimal, _has_cyrillic(found.string))
     clock = None if known else _minute(digits)
-    plain = _multiplied(Number("", values, values, known, sure, None, clock, per), _power(found["power"]))
+    power = _power(found["power"])
+    long = None if scale or power != 1 else _long(digits)
+    plain = _multiplied(Number("", values, values, known, sure, None, clock, per, long=long), power)
     if not scale:
         return plain
     scaled = replace(_multiplied(plain, scale), plain=plain.plain, scale=scale)
     length = unit_of(word) if letter and not mark else None
     return replace(scaled, others=(replace(plain, unit=length),)) if length else scaled
+
+
+def _long(written: str) -> str | None:
+    digits = re.sub(r"\D", "", written)
+    return digits if len(digits.strip("0")) > sys.float_info.dig else None
 
 
 def _scale_letter(found: re.Match[str], mark: str) -> float | None:
@@ -415,7 +425,12 @@ def _multiplied(number: Number, by: float) -> Number:
 
 
 def _times(values: frozenset[float], by: float) -> frozenset[float]:
-    return frozenset(float(f"{value * by:.12g}") for value in values)
+    return frozenset(rounded(value * by) for value in values)
+
+
+def rounded(value: float) -> float:
+    """`value` without what floats add to a product: 0.1 * 3 is 0.3."""
+    return float(f"{value:.14g}")
 
 
 def _power(written: str | None) -> float:

@@ -24,6 +24,18 @@ from groundgraph.ingest.office import load_xlsx
 pytestmark = pytest.mark.covers("K2")
 
 
+def test_the_numbers_of_a_jsonl_record_are_shown_as_they_are_written(tmp_path):
+    written = '{"price": 1999.90, "balance": 12345678901234567.89, "serial": 99999999999999999999, "small": 1.2e-8}'
+    document = loaded(tmp_path, "a.jsonl", written)
+    assert document.text.splitlines() == [
+        "price: 1999.90",
+        "balance: 12345678901234567.89",
+        "serial: 99999999999999999999",
+        "small: 1.2e-8",
+    ]
+    assert document.parts[0].metadata["serial"] == "99999999999999999999"
+
+
 def loaded(tmp_path, name: str, data: str | bytes) -> Document:
     (tmp_path / name).write_bytes(data.encode() if isinstance(data, str) else data)
     return load_document(tmp_path / name, name)

@@ -32,6 +32,7 @@ from groundgraph.core.errors import (
     ScopeMissing,
     TenantUnknown,
 )
+from groundgraph.core.failure import collect_degradations
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.weaviate import WeaviateSource
 from groundgraph.testing import NgramEmbeddings, check_filters
@@ -383,3 +384,19 @@ async def test_an_empty_collection_and_one_without_vectors(server: WeaviateServe
     plain = articles(server, "Words", mapping={"text": "body"}, fields={})
     assert [one.content for one in await ask(plain, PUMP)] == ["a coolant pump"]
     assert plain.get_schema() is None
+
+
+@pytest.mark.covers("R7")
+@pytest.mark.parametrize("weight", [0.5, 1.0])
+async def test_objects_that_nobody_gave_a_vector_are_searched_by_words_and_it_is_told(
+    server: WeaviateServer, weight: float
+) -> None:
+    await make(server, "Bare", objects=[])
+    async with client(server) as own:
+        await own.collections.use("Bare").data.insert(article(0))
+    with collect_degradations() as told:
+        found = await ask(articles(server, "Bare", vector_weight=weight), PUMP)
+    assert [one.content for one in found] == [ARTICLES[0][4]]
+    assert [(one["part"], one["reason"]) for one in told] == [
+        ("vectors", "no object of 'Bare' that was looked at has one")
+    ]

@@ -51,6 +51,10 @@ FOUND_BY, MOST_BY = 0.97, 0.77
 # Stems of which as many letters from the first are the same are forms of one word: of "fund" and "founder" not, of
 # "Urlaub" and "Urlaubstage" they are. The stems of all Latin languages are English's, and no list holds compounds.
 SAME_BEGINNING = 5
+# A question of which a larger share stands nowhere in the evidence is not answered without a doubt. Of public questions
+# whose passage is found that is a doubt more in 4.5 % (English) and 6 % (Russian); docs/decisions/answers.md.
+# A relevance is kept to four digits.
+MOST_MISSING, _ROUNDING = 1 / 3, 1e-4
 # What a question that is not English gains, whose words have more forms than stems bridge: by so much do the same
 # questions score less in Russian (xquad).
 INFLECTED = 0.06
@@ -102,9 +106,7 @@ def agreement(question: str, evidence: Sequence[SourceResult], language: str = "
     found = [result.scores.get("lexical") for result in evidence]
     counted = _counted(question, pieces) if None in found else [0.0] * len(found)
     asked = _subject(question, pieces)
-    beginnings = [
-        (stem, f" {stem[:SAME_BEGINNING]}") for stem in asked if len(stem) >= SAME_BEGINNING and stem.isalpha()
-    ]
+    beginnings = [(stem, _beginning(stem)) for stem in asked if _has_forms(stem)]
     fitting = []
     for result, piece, told, weighed in zip(evidence, pieces, found, counted, strict=True):
         # What the piece holds in another form only.
@@ -113,6 +115,15 @@ def agreement(question: str, evidence: Sequence[SourceResult], language: str = "
         least = min(FOUND_BY * result.relevance, MOST_BY) if told is None else 0.0
         fitting.append(Agreement(max(by_words + gained if by_words else 0.0, least), result.scores.get("vector")))
     return fitting
+
+
+def _has_forms(stem: str) -> bool:
+    return len(stem) >= SAME_BEGINNING and stem.isalpha()
+
+
+def _beginning(stem: str) -> str:
+    """What stands in `_Piece.forms` where another form of `stem` is there."""
+    return f" {stem[:SAME_BEGINNING]}"
 
 
 def _lacks_code(question: str, evidence: Sequence[SourceResult]) -> bool:
@@ -174,14 +185,29 @@ def _counted(question: str, pieces: Sequence[_Piece]) -> list[float]:
 def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
     """The content words of `question`, as they stand there, that no piece of `evidence` holds in any form. What only
     says how it is asked, as in "how many", need stand nowhere."""
-    held = [_read(*_texts(result)).counts.keys() for result in evidence]
+    held = [_read(*_texts(result)) for result in evidence]
     asking = asking_stems(query_stems(question))
     missing: dict[str, str] = {}
     for match in WORD.finditer(question):
         own = _stems(match.group())
-        if not asking.issuperset(own) and all(counts.isdisjoint(own) for counts in held):
+        if not asking.issuperset(own) and not any(_holds_form(piece, stem) for piece in held for stem in own):
             missing.setdefault(own[0], match.group())
     return list(missing.values())
+
+
+def _holds_form(piece: _Piece, stem: str) -> bool:
+    return stem in piece.counts or (_has_forms(stem) and _beginning(stem) in piece.forms)
+
+
+def lacks_much(question: str, evidence: Sequence[SourceResult]) -> bool:
+    """Whether no piece of `evidence` holds a third of what `question` is about, in any form: "What is the price of the
+    kestrel pump?" of what says only how that pump is serviced. A piece may be relevant by more than it holds, by its
+    vector or a text that was written for it."""
+    if any(result.relevance > 1 - MOST_MISSING + _ROUNDING for result in evidence):
+        return False
+    asked = query_stems(question)
+    about = len(set(asked) - asking_stems(asked))
+    return bool(about) and len(missing_words(question, evidence)) >= MOST_MISSING * about
 
 
 def lacks_name(question: str, evidence: Sequence[SourceResult], language: str) -> bool:
@@ -293,7 +319,8 @@ class Judge:
         if not self._good_enough(held.own_chance):
             note = self.prompts.note("other_words", language, wording=held.asked)
             told["issues"] = [*view.ranking["issues"], note]
-        if held.chance < threshold or (threshold > 0 and lacks_name(held.own, held.results, language)):
+        lacking = lacks_name(held.own, held.results, language) or lacks_much(held.asked, held.results)
+        if held.chance < threshold or (threshold > 0 and lacking):
             told["doubt"] = missing_words(held.asked, held.results)
         return told
 

@@ -15,11 +15,12 @@ from sqlalchemy import ColumnElement, Integer, and_, asc, case, column, desc, di
 from groundgraph.core.computation import FUNCTIONS, MOST_GROUPS, ORDERS, ComputableTable, Proposal
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.evidence import SourceResult, jsonable
+from groundgraph.core.exact_number import rounded_number, shown_number
 from groundgraph.core.filters import check_filters
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.sql.any_database import ComputingDatabase
-from groundgraph.sources.sql.shape import Column, ExactNumber, Join, TableShape, decode, table_stems
+from groundgraph.sources.sql.shape import Column, Join, TableShape, decode, table_stems
 from groundgraph.sources.sql.sql_dialect import from_clause, may_match
 from groundgraph.text.words import stems
 
@@ -132,8 +133,8 @@ def is_fit(database: ComputingDatabase, shape: TableShape, column: Column, filte
     return True
 
 
-# Decimals of a computed number.
-_DIGITS = 6
+# Significant digits of an average, and those that a sum of floats holds.
+_AVERAGE_DIGITS, _SUM_DIGITS = 12, 14
 # A column with more different values is shown to no model.
 _MOST_VALUES = 50
 _MOST_FIELDS = 2
@@ -338,10 +339,12 @@ class _Work:
         over = f"over {total.rows} rows"
         others = f"; {total.left_out} rows were left out, their value is no number" if total.left_out else ""
         if not plan.group_by:
-            value = "there is none, since no row has a value" if total.value is None else _shown(total.value)
+            value = (
+                "there is none, since no row has a value" if total.value is None else _shown(total.value, plan.function)
+            )
             return f"{said}: {value} ({over}){others}"
         ordered = f", the {plan.order} first" if plan.order else ""
-        lines = [f"{', '.join(map(_shown, key))}: {_shown(value)}" for *key, value in groups]
+        lines = [f"{', '.join(map(_shown, key))}: {_shown(value, plan.function)}" for *key, value in groups]
         return "\n".join([f"{said}, by {' and '.join(plan.group_by)}{ordered} ({over}{others}):", *lines, *more])
 
 
@@ -349,9 +352,12 @@ def _listed(condition: Any) -> list[Any]:
     return condition if isinstance(condition, list) else [condition]
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, function: str = "") -> str:
+    """`value` as a reader sees it; the outcome of `function` without what floats add to it: 0.1 + 0.2 is 0.3."""
     if value is None:
         return "(none)"
-    if isinstance(value, ExactNumber):
-        return str(value.rounded(_DIGITS))
-    return str(round(value, _DIGITS) if isinstance(value, float) else jsonable(value))
+    if not isinstance(value, float):
+        return str(jsonable(value))
+    if function == "average":
+        return rounded_number(value, _AVERAGE_DIGITS)
+    return rounded_number(value, _SUM_DIGITS) if function == "sum" and type(value) is float else shown_number(value)

@@ -7,11 +7,13 @@ import json
 import sqlite3
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from groundgraph.core.errors import ConfigurationError, Problem, SourceUnavailable
 from groundgraph.core.evidence import jsonable
+from groundgraph.core.exact_number import ExactNumber, exact_number
 from groundgraph.sources.sql.shape import number
 
 # Any table at all has a name by which results refer to it.
@@ -120,7 +122,7 @@ def _from_file(path: Path) -> list[dict[str, Any]]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             if _is_csv(path):
                 return [_told(row) for row in csv.DictReader(file)]
-            found = [json.loads(line) for line in file if line.strip()]
+            found = [json.loads(line, parse_float=exact_number) for line in file if line.strip()]
     except (OSError, ValueError, csv.Error) as error:
         raise SourceUnavailable(f"The records in '{path}' cannot be read: {error}.") from error
     if not all(isinstance(record, dict) for record in found):
@@ -146,9 +148,9 @@ _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
 
 
 def _kind(values: Sequence[Any]) -> str:
-    """The kind of the values that are there; texts where they differ."""
+    """The kind of the values that are there; texts where they differ, and where SQLite could not hold one exactly."""
     present = [value for value in values if value is not None and value != ""]
-    if not present:
+    if not present or any(map(_is_beyond, present)):
         return "string"
     fitting = (kind for kind, types in _TYPES if all(isinstance(value, types) for value in present))
     return next(fitting, "string")
@@ -159,6 +161,13 @@ def _kind_of_texts(values: Sequence[Any]) -> str:
     present = [value for value in values if value]
     codes = any(value[0] in "0+" and value.isdigit() and len(value) > 1 for value in present)
     return "string" if codes or not present else _kind([number(value, value) for value in present])
+
+
+def _is_beyond(value: Any) -> bool:
+    """Whether `value` is a number that neither 64 bits nor a float hold: that of an account, for example."""
+    if isinstance(value, ExactNumber):
+        return Decimal(value.written) != Decimal(repr(float(value)))
+    return isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
 
 
 def _is_key(values: Sequence[Any]) -> bool:
@@ -173,8 +182,10 @@ def _typed(kind: str, value: Any) -> Any:
 
 
 def _stored(value: Any) -> Any:
-    if value is None or isinstance(value, str | float | bytes):
+    if value is None or isinstance(value, str | bytes):
         return value
+    if isinstance(value, float):
+        return str(value) if _is_beyond(value) else float(value)
     if isinstance(value, int):
         return value if -(1 << 63) <= value < 1 << 63 else str(value)
     plain = jsonable(value)

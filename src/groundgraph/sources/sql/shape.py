@@ -8,13 +8,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import Any
-
-from typing_extensions import override
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import jsonable
+from groundgraph.core.exact_number import ExactNumber, exact_number, shown_number
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.check_options import fields_by_name
@@ -207,33 +205,7 @@ def number(value: Any, otherwise: Any = None) -> Any:
     text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", value.strip())
     if not _NUMBER.fullmatch(text):
         return otherwise
-    return int(text) if text.lstrip("+-").isdigit() and len(text) < 300 else float(text)
-
-
-class ExactNumber(float):
-    """A number that no float holds: it compares as the nearest one, and is shown with all its digits."""
-
-    def __init__(self, value: Decimal) -> None:
-        self._exact = value
-
-    @override
-    def __str__(self) -> str:
-        written = format(self._exact, "f")
-        return written.rstrip("0").rstrip(".") if "." in written else written
-
-    def rounded(self, digits: int) -> int | float | str:
-        """The number with at most `digits` decimals."""
-        return read_decimal(round(self._exact, digits))
-
-
-def read_decimal(value: Decimal) -> int | float | str:
-    """A decimal as a number that is shown with its digits; text for `NaN` and `Infinity`."""
-    if not value.is_finite():
-        return str(value)
-    if value == value.to_integral_value() and abs(value) < 2**63:
-        return int(value)
-    near = float(value)
-    return near if Decimal(repr(near)) == value else ExactNumber(value)
+    return int(text) if text.lstrip("+-").isdigit() and len(text) < 300 else exact_number(text)
 
 
 def _array(value: str) -> Any:
@@ -278,6 +250,8 @@ def row_content(shape: TableShape, values: Mapping[str, Any]) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float):
+        return shown_number(value)
     return ", ".join(map(_shown, value)) if isinstance(value, list) else str(value)
 
 
@@ -287,7 +261,9 @@ def row_metadata(shape: TableShape, values: Mapping[str, Any]) -> dict[str, Any]
     own: dict[str, Any] = {"table": shape.name, "section": shape.name, "key": row_key(shape, values)}
     if title:
         own["title"] = str(values[title])
-    return {**own, **{name: jsonable(value) for name, value in values.items() if not name.startswith("\0")}}
+    # What a filter is held against stays a number.
+    said = {name: value if isinstance(value, ExactNumber) else jsonable(value) for name, value in values.items()}
+    return {**own, **{name: value for name, value in said.items() if not name.startswith("\0")}}
 
 
 def row_key(shape: TableShape, values: Mapping[str, Any]) -> str:

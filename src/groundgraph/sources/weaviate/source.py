@@ -13,6 +13,7 @@ from typing_extensions import override
 from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, Problem, SchemaChanged, ScopeMissing
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.failure import degraded
 from groundgraph.core.filters import check_filters, matches
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
@@ -280,9 +281,14 @@ class WeaviateSource(NamedSource):
         only = as_filter(call.conditions, checked.properties)
         candidates = max(self._numbers.candidates, call.top_k)
         search = replace(checked.search, vector_weight=1.0) if call.by_vector else checked.search
-        pools = await together(
-            *(search.run(collection, statistics, Search(text, vector, only, candidates)) for text, vector in asked)
-        )
+        searches = [Search(text, vector, only, candidates) for text, vector in asked]
+        pools = await together(*(search.run(collection, statistics, one) for one in searches))
+        if statistics.lacks_vectors and any(one.vector is not None for one in searches):
+            reason = f"no object of '{self._wanted.collection}' that was looked at has one"
+            degraded(self._name, "vectors", reason)
+            # Where vectors alone were asked, nothing was searched.
+            by_words = replace(search, index=None)
+            pools = await together(*(by_words.run(collection, statistics, one) for one in searches))
         self.check_dimension(statistics.dimension, next((len(row) for _, row in asked if row is not None), 0))
         kept = [self._kept(rank([pool], threshold=call.score_threshold), call) for pool in pools]
         if self._numbers.neighbours:

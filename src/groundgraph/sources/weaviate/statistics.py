@@ -35,6 +35,9 @@ class VectorRows:
             lengths = np.linalg.norm(self._rows, axis=1, keepdims=True)
             self._rows /= np.where(lengths > 0, lengths, 1)
 
+    def __len__(self) -> int:
+        return len(self._counts)
+
     @property
     def dimension(self) -> int:
         """The size of the vectors; 0 when there are none, or of several sizes."""
@@ -171,6 +174,11 @@ class Statistics:
     def dimension(self) -> int:
         """The size of the vectors; 0 when there are none, or of several sizes."""
         return self._sample.dimension if self._sample else 0
+
+    @property
+    def lacks_vectors(self) -> bool:
+        """Whether there are objects, of which none that was looked at has the vector that is searched."""
+        return bool(self._vector and self._objects) and self._sample is not None and not len(self._sample)
 
     def average_cosine(self, query: Any) -> float:
         """The mean over the sample of the cosine with `query`, a unit vector; 0 without a sample."""

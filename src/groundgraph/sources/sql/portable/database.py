@@ -21,6 +21,7 @@ from typing_extensions import override
 
 from groundgraph.core.errors import ConfigurationError, SourceUnavailable
 from groundgraph.core.evidence import jsonable
+from groundgraph.core.exact_number import read_decimal
 from groundgraph.core.filters import matches
 from groundgraph.search.push_down import Pushed
 from groundgraph.sources.sql.any_database import (
@@ -35,7 +36,7 @@ from groundgraph.sources.sql.any_database import (
 from groundgraph.sources.sql.introspect import Introspection, read_shapes
 from groundgraph.sources.sql.location import OtherAddress
 from groundgraph.sources.sql.portable.connect import Connections, open_connections, typed_errors
-from groundgraph.sources.sql.shape import KEY, Column, TableShape, Wanted, decode, read_decimal
+from groundgraph.sources.sql.shape import KEY, Column, TableShape, Wanted, decode
 from groundgraph.sources.sql.sql_dialect import (
     LONGEST_LIST,
     MOST_INTEGER,

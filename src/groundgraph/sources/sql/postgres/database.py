@@ -17,6 +17,7 @@ from sqlalchemy import ColumnElement, Connection, Text, cast, column, func, lite
 from typing_extensions import override
 
 from groundgraph.core.errors import SourceUnavailable
+from groundgraph.core.exact_number import read_decimal
 from groundgraph.sources.sql.any_database import ComputingDatabase, Version, with_commas
 from groundgraph.sources.sql.location import ServerAddress
 from groundgraph.sources.sql.postgres.conditions import as_number, where
@@ -29,7 +30,7 @@ from groundgraph.sources.sql.postgres.introspect import (
     selected,
 )
 from groundgraph.sources.sql.postgres.options import PostgresOptions, quoted
-from groundgraph.sources.sql.shape import Column, TableShape, Wanted, read_decimal
+from groundgraph.sources.sql.shape import Column, TableShape, Wanted
 from groundgraph.sources.sql.sql_dialect import from_clause
 
 # What libpq calls the parts of an address.

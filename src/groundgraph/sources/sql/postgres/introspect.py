@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Text, cast, column, func, lite
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from groundgraph.core.errors import ConfigurationError
+from groundgraph.core.exact_number import read_decimal
 from groundgraph.sources.sql.introspect import described, missing_tables
 from groundgraph.sources.sql.postgres.options import create_index
 from groundgraph.sources.sql.shape import (
@@ -23,7 +24,6 @@ from groundgraph.sources.sql.shape import (
     TableShape,
     Wanted,
     decode,
-    read_decimal,
     with_relations,
     with_spoken_names,
 )
