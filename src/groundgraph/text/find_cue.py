@@ -153,8 +153,8 @@ def _cue_in(part: str, parts: tuple[str, ...], language: Language) -> Cue | None
             rest = tuple(pattern.sub(" ", one, count=1) for one in parts)
             asking = frozenset(stems(found.group()))
             behind = [_noun_behind(pattern, one, language) for one in parts]
-            before = words(part[: found.start()])[-1:]
-            named = bool(before) and not begins_asking(found.group()) and not set(own_words(before[0])) <= language.filler_in(part)
+            before = [] if begins_asking(found.group()) else words(part[: found.start()])[-1:]
+            named = not language.filler_in(part).issuperset(own_words(" ".join(before)))
             return Cue(function, rest, asking, function, True, language, tuple(filter(None, behind)), named)
     return None
 

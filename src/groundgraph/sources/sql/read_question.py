@@ -81,7 +81,11 @@ class Reading:
         texts = (one.name for one in self.shape.columns if one.kind in ("string", "text"))
         names = (name_stems(name) for name in texts if name not in self.conditions)
         own = next((name for name in names if name and rest[: len(name)] == name), [])
-        if not own or not self.conditions or any(_names(other, rest) for other in others if other.name != self.shape.name):
+        if (
+            not own
+            or not self.conditions
+            or any(_names(other, rest) for other in others if other.name != self.shape.name)
+        ):
             return None
         alone = sum(own in column_stems(other) for other in others) == 1
         return replace(self, left=list(_without_name(self.left, own))) if alone or self.names_table else None
