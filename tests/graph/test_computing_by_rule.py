@@ -153,7 +153,6 @@ async def test_what_says_more_than_names_and_values_is_not_counted(tmp_path, que
     "questions",
     [
         ("How many orders are open?", "And how many are there overall?"),
-        ("How many orders are open?", "And of the Lamp?", "And how many in 2025?"),
         ("Which orders are open?", "How many are Lamp?"),
         ("How many customers are from Graz?", "And how many orders do they have?"),
         ("How many of them are open?",),

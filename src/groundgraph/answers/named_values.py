@@ -1,11 +1,12 @@
-"""What evidence is of, where the question names a value of the field by which passages are told apart."""
+"""What evidence is of, where the question names a value of the field by which passages are told apart, or its source
+states what the question asks for."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
 from groundgraph.answers.find_choices import labels_in, places_said, telling_stems
-from groundgraph.core.evidence import SourceResult, changed
+from groundgraph.core.evidence import SourceResult, changed, is_stated
 from groundgraph.text.follow_up import cue_phrases, says, spoken_stems
 
 # A shorter label, such as "A" or "17", stands in many questions for something else.
@@ -37,6 +38,21 @@ def left_out(fields: Sequence[str], question: str, evidence: Sequence[SourceResu
             own = [labels_in(result, field) for result in evidence]
             out.update(at for at, labels in enumerate(own) if labels and named.isdisjoint(labels))
     return out
+
+
+def found_beside(evidence: Sequence[SourceResult], keys: Sequence[str], leaning: Collection[str]) -> set[int]:
+    """The places, from 0, of rows that a follow-up found by its own words alone, of a source that states what it asks
+    for together with what it leans on: "And Graz?" behind employees asks for no customer.
+
+    Args:
+        evidence: everything that was found.
+        keys: of each.
+        leaning: the keys of what was found for the follow-up behind what it leans on.
+    """
+    pairs = zip(evidence, keys, strict=True)
+    stated = [key in leaning and is_stated(result.metadata) for result, key in pairs]
+    sources = {result.source_name for result, told in zip(evidence, stated, strict=True) if told}
+    return {at for at, result in enumerate(evidence) if result.source_name in sources and not stated[at]}
 
 
 def with_values(fields: Sequence[str], question: str, evidence: Sequence[SourceResult]) -> list[SourceResult]:

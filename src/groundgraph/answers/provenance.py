@@ -314,9 +314,10 @@ def reader_notes(note: Callable[..., str], state: Mapping[str, Any]) -> list[str
 
 
 def _needs_note(note: Callable[..., str], language: str, needs: Needs) -> str:
-    """That something would have to be computed, or what of a count was not understood."""
+    """That something would have to be computed, or what of a question for a count or for rows was not understood."""
     if "unread" in needs:
-        return note("words_unread", language, words=", ".join(needs["unread"]), tables=needs["tables"])
+        name = "rows_unread" if needs["function"] == "rows" else "words_unread"
+        return note(name, language, words=", ".join(needs["unread"]), tables=needs["tables"])
     if "quantity" in needs:
         return note("quantity_unread", language, column=needs["quantity"], tables=needs["tables"])
     return note("needs_computation", language, function=needs["function"], tables=needs["tables"])

@@ -189,6 +189,12 @@ def evidence_key(record: EvidenceRecord) -> str:
     return base64.urlsafe_b64encode(digest).decode()
 
 
+def is_stated(metadata: Mapping[str, Any]) -> bool:
+    """Whether evidence with this metadata is what its source was asked for, by what the words stand for: a number that
+    was computed, or rows that meet the conditions."""
+    return bool(metadata.get("computed") or metadata.get("asked_for"))
+
+
 class Hit(NamedTuple):
     """One result of one query to one source, by reference.
 
@@ -199,6 +205,7 @@ class Hit(NamedTuple):
         relevance: 0 to 1.
         score: the number by which the source ordered its results.
         text: of the evidence; one id with two texts is two pieces of it.
+        stated: see `is_stated`.
     """
 
     key: str
@@ -207,6 +214,7 @@ class Hit(NamedTuple):
     relevance: float
     score: float
     text: str = ""
+    stated: bool = False
 
     @property
     def passage(self) -> tuple[str, str]:

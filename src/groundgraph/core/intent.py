@@ -28,6 +28,7 @@ class RetrievalIntent:
         raw_data: whatever the intent was made from, kept for the provenance record.
         message: where `text_queries` stand behind what was said before, the present message, with which they end; an
             empty text where what stands before it was no question of the user's. None where they stand by themselves.
+        earlier: the questions that `message` leans on, from the one that leans on none, where they are several.
 
     Raises:
         InputInvalid: `text_queries` is one text.
@@ -40,6 +41,7 @@ class RetrievalIntent:
     categories: list[str] = field(default_factory=list)
     raw_data: dict[str, Any] = field(default_factory=dict)
     message: str | None = None
+    earlier: list[str] = field(default_factory=list)
 
     # Written elsewhere: here it would be one more file that each turn passes.
     __post_init__ = refuse_lone_text("text_queries")  # type: ignore[misc]

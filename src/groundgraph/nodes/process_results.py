@@ -12,7 +12,7 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from groundgraph.answers.budget import TokenCounter
-from groundgraph.core.evidence import EvidenceRecord, Hit, SourceResult, from_record
+from groundgraph.core.evidence import EvidenceRecord, Hit, SourceResult, from_record, is_stated
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import EMPTY_RANKING, Ranking, Ref, Retrieval, RetrievalPath, Turn, WorkReport
@@ -230,7 +230,15 @@ def hits_of(refs: Sequence[Ref], records: Mapping[str, EvidenceRecord]) -> list[
     """The references with the names of what they refer to."""
     named = ((key, records[key], relevance, score) for key, relevance, score in refs)
     return [
-        Hit(key, record["source_name"], record["source_id"], relevance, score, record["content"])
+        Hit(
+            key,
+            record["source_name"],
+            record["source_id"],
+            relevance,
+            score,
+            record["content"],
+            is_stated(record["metadata"]),
+        )
         for key, record, relevance, score in named
     ]
 

@@ -146,7 +146,14 @@ def _intent(task: RetrievalTask, enforced: Mapping[str, Any]) -> RetrievalIntent
     # The facts of a category are asked for without a question.
     queries = [] if task.get("kind") == "state_facts" else [task["query"]]
     return RetrievalIntent(
-        queries, filters, task["scope"], None, task["categories"], task["raw_data"], task.get("message")
+        queries,
+        filters,
+        task["scope"],
+        None,
+        task["categories"],
+        task["raw_data"],
+        task.get("message"),
+        task.get("earlier", []),
     )
 
 

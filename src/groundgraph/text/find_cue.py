@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, takewhile
 
-from groundgraph.text.follow_up import own_words
+from groundgraph.text.follow_up import begins_asking, own_words
 from groundgraph.text.words import LANGUAGES, detect_language, fold, language_data, stem, stems, stop_words, words
 
 
@@ -53,12 +54,14 @@ class Cue:
 
     Attributes:
         function: the function, or an empty string when the computation is not offered.
-        parts: the folded question without the words that asked for it, in two where it stands behind an earlier one.
+        parts: the folded question without the words that asked for it, and before it those that it leans on.
         asking: the stems of those words; of what is not offered, of the word that decided, if there is one.
         needs: what is needed in a word, such as `count` or `difference`.
         offered: whether a function of that kind is offered at all.
         counted: the words that stand together right behind those that asked, where some do; of each part.
         language: the language of the question.
+        is_part_of_name: whether a word of content stands right before those that asked, and they begin no question:
+            "the phone number of Ann".
     """
 
     function: str
@@ -68,6 +71,7 @@ class Cue:
     offered: bool
     language: Language
     counted: tuple[tuple[str, ...], ...] = ()
+    is_part_of_name: bool = False
 
     @property
     def rest(self) -> str:
@@ -112,33 +116,29 @@ def may_be_read(name: str) -> bool:
     return not ruled_out and all(word in plain_words() or stem(word) in stems(name) for word in said)
 
 
-def find_cue(question: str, own: str = "") -> Cue | None:
-    """The computation that `question` asks for, if it does.
+def find_cue(said: Sequence[str], *, before_rows: bool = False) -> Cue | None:
+    """The computation that a question asks for, if it does.
 
     Args:
-        question: the words.
-        own: its end, where that stands behind an earlier question. What it asks for goes before what that one did; when
-            it has no word of its own, as "which ones?", it asks for nothing that could be computed.
+        said: the question, behind those that it leans on. What the later one asks for goes before what the earlier one
+            did; when it has no word of its own, as "which ones?", it asks for nothing that could be computed, and when
+            it asks for rows, as "which of them are open?", for no count.
+        before_rows: give that of the earlier one all the same.
     """
-    parts, language = parts_of(question, own), language_of(question)
+    parts, language, rows = tuple(map(fold, said)), language_of(" ".join(said)), False
     for part in reversed(parts):
         cue = _cue_in(part, parts, language)
         if cue is not None:
-            return cue
-        if not set(own_words(part)) - language.filler_in(part):
+            return None if rows and cue.function == "count" and not before_rows else cue
+        if not before_rows and not set(own_words(part)) - language.filler_in(part):
             return None
+        rows = rows or language.rows.search(part) is not None
     return None
 
 
 def language_of(question: str) -> Language:
     """The data file of the language of `question`."""
     return _language(detect_language(question))
-
-
-def parts_of(question: str, own: str) -> tuple[str, ...]:
-    """The folded question; in two where it ends with `own` behind an earlier one."""
-    folded, said = fold(question), fold(own)
-    return (folded[: -len(said)], said) if said and folded != said and folded.endswith(said) else (folded,)
 
 
 def _cue_in(part: str, parts: tuple[str, ...], language: Language) -> Cue | None:
@@ -153,7 +153,9 @@ def _cue_in(part: str, parts: tuple[str, ...], language: Language) -> Cue | None
             rest = tuple(pattern.sub(" ", one, count=1) for one in parts)
             asking = frozenset(stems(found.group()))
             behind = [_noun_behind(pattern, one, language) for one in parts]
-            return Cue(function, rest, asking, function, True, language, tuple(filter(None, behind)))
+            before = [] if begins_asking(found.group()) else words(part[: found.start()])[-1:]
+            named = not language.filler_in(part).issuperset(own_words(" ".join(before)))
+            return Cue(function, rest, asking, function, True, language, tuple(filter(None, behind)), named)
     return None
 
 

@@ -11,10 +11,10 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from groundgraph.answers.check_support import names_in
-from groundgraph.answers.named_values import left_out, with_values
+from groundgraph.answers.named_values import found_beside, left_out, with_values
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter, reworded
 from groundgraph.answers.sentence_index import sentences_of
-from groundgraph.core.evidence import SourceResult, changed
+from groundgraph.core.evidence import SourceResult, changed, is_stated
 from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
@@ -280,6 +280,8 @@ class Judge:
         """The style that writes the answer; of evidence that is not good enough, only what comes closest is shown."""
         asked, found = _searched(view.state), await view.results()
         others = left_out(self._fields, asked, found) if self._fields else set()
+        if _leans(view.state):
+            others |= found_beside(found, [ref[0] for ref in view.refs], _leaning(view.state))
         known = [pair for at, pair in enumerate(zip(view.refs, found, strict=True)) if at not in others]
         held = _judgement(view, known, partial(with_values, self._fields, asked) if self._fields else list)
         good = not held.decides or self._good_enough(held.chance)
@@ -460,6 +462,12 @@ def _leans(state: RankingInput) -> bool:
     return intent["mode"] == "message" and any(query not in asked for query in intent["text_queries"])
 
 
+def _leaning(state: RankingInput) -> set[str]:
+    """The keys of what was found for the message behind what it leans on."""
+    asked = state["intent"]["text_queries"][0]
+    return {ref[0] for entry in state["retrievals"].values() if entry["query"] == asked for ref in entry["refs"]}
+
+
 def _judged_questions(state: RankingInput) -> list[str]:
     """The forms of the question against which the evidence is held.
 
@@ -497,9 +505,7 @@ def _needs(result: SourceResult) -> Needs:
 def _decides(view: View, results: Sequence[SourceResult]) -> bool:
     """Whether the chance decides: a number that was computed, or rows that were asked for as such, are the answer, and
     facts of the state are told as such."""
-    return not view.ranking["divider"] and not any(
-        result.metadata.get("computed") or result.metadata.get("asked_for") for result in results
-    )
+    return not view.ranking["divider"] and not any(is_stated(result.metadata) for result in results)
 
 
 def _with_fits(evidence: Sequence[tuple[Ref, SourceResult]], view: View, question: str) -> list[SourceResult]:

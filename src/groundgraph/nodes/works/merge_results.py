@@ -19,7 +19,8 @@ def fuse_queries(lists: Sequence[Sequence[Hit]], k: int = RRF_K) -> list[Hit]:
     """One list out of several queries' lists over one source, each id with one text in it once.
 
     Reciprocal rank fusion: sum over the lists of 1 / (k + rank), ranks from 1 (Cormack, Clarke and Buettcher 2009).
-    What several queries found keeps its best relevance and score. A single list keeps its order.
+    What several queries found is as the one gave it that states it, else keeps its best relevance and score.
+    A single list keeps its order.
     """
     if len(lists) == 1 and len({hit.passage for hit in lists[0]}) == len(lists[0]):
         return [*lists[0]]
@@ -30,9 +31,13 @@ def fuse_queries(lists: Sequence[Sequence[Hit]], k: int = RRF_K) -> list[Hit]:
             passage = hit.passage
             fused[passage] = fused.get(passage, 0.0) + 1 / (k + rank)
             known = best.get(passage)
-            if known is None or (hit.relevance, hit.score) > (known.relevance, known.score):
+            if known is None or _worth(hit) > _worth(known):
                 best[passage] = hit
     return [best[one] for one in sorted(fused, key=lambda one: -fused[one])]
+
+
+def _worth(hit: Hit) -> tuple[bool, float, float]:
+    return hit.stated, hit.relevance, hit.score
 
 
 def round_robin(by_source: Mapping[str, Sequence[Hit]], weights: Mapping[str, int]) -> list[Hit]:

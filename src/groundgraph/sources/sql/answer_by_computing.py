@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from groundgraph.core.evidence import SourceResult, jsonable
 from groundgraph.core.latest import Latest
 from groundgraph.sources.sql.any_database import ComputingDatabase, Version
 from groundgraph.sources.sql.compute import Computation, compute, is_fit
+from groundgraph.sources.sql.read_dates import Part
 from groundgraph.sources.sql.read_question import (
     LONGEST_VALUE,
     Reading,
@@ -17,22 +18,23 @@ from groundgraph.sources.sql.read_question import (
     is_about,
     is_lookup,
     is_named_so,
-    names_value,
+    needed_instead,
     quantity_instead,
     read_computation,
     read_rows,
 )
-from groundgraph.sources.sql.shape import TableShape, Vocabulary, decode
+from groundgraph.sources.sql.shape import TableShape, Vocabulary, decode, table_stems
 from groundgraph.sources.sql.sql_dialect import may_match
-from groundgraph.text.find_cue import Cue, Language, find_cue, language_of, parts_of
+from groundgraph.text.find_cue import Cue, Language, find_cue, language_of
 from groundgraph.text.follow_up import subjectless_stems
-from groundgraph.text.negation import denied_parts
 from groundgraph.text.words import fold, stems
 
 _RANGES = frozenset({"gt", "gte", "lt", "lte"})
 # A column with more different values is a text or a number, not a name by which rows are asked for.
 _MOST_VALUES = 2_000
 _KEPT = 16
+# Stems of which as many letters from the first are the same are forms of one word.
+SAME_BEGINNING = 5
 
 
 @dataclass(frozen=True)
@@ -40,18 +42,21 @@ class Question:
     """What is asked of the tables.
 
     Attributes:
-        text: the words.
-        own: see `RetrievalIntent.message`.
+        said: the message, behind the questions that it leans on; none where it stands behind no question.
         filters: checked conditions.
         version: of the database, for what is known of its values.
         most: how many rows are wanted at most.
     """
 
-    text: str
-    own: str | None
+    said: tuple[str, ...]
     filters: Mapping[str, Any]
     version: Version
     most: int
+
+    @property
+    def text(self) -> str:
+        """All of it in one."""
+        return " ".join(self.said)
 
 
 class Computer:
@@ -79,7 +84,7 @@ class Computer:
             shapes: the tables that it was routed to, the best first.
             best: the text of the best row; a question for "the first step" is answered by a row that says "first".
         """
-        cue = _own_cue(asked)
+        cue = find_cue(asked.said)
         if cue is None:
             return self._excluded(asked, shapes)
         if cue.is_met_by(best) or is_named_so(cue, shapes) or _is_filtered(cue, asked.filters):
@@ -92,7 +97,7 @@ class Computer:
                 return counted
             if excluded := self._excluded(asked, shapes):
                 return excluded
-            if any(is_lookup(cue, *table) for table in known):
+            if cue.is_part_of_name or any(is_lookup(cue, *table) for table in known):
                 return None
             why = counted
         if not is_about(asked.text, cue, shapes, best):
@@ -100,38 +105,79 @@ class Computer:
         return self._unstated(cue.needs, shapes, offered=cue.offered, **why)
 
     def selected(
-        self, asked: Question, shapes: Sequence[TableShape]
+        self, asked: Question, shapes: Sequence[TableShape], tables: Sequence[TableShape]
     ) -> tuple[Computation, list[dict[str, Any]], SourceResult] | None:
         """The rows that a question asks for and nothing else, as in "Which orders are open?"
+
+        Args:
+            asked: the question.
+            shapes: the tables that it was routed to, the best first.
+            tables: all of the source.
 
         Returns:
             What keeps them, the first of them, and a result that says how many there are; None when the question asks
             for anything else too.
         """
-        database, language = self._database, language_of(asked.text)
-        parts = _parts_for_rows(asked, language)
-        if database is None or not parts:
-            return None
-        for shape, vocabulary in self._with_values(database, shapes, asked):
-            if not may_match(shape, asked.filters):
-                continue
-            if found := _rows_and_nothing_else(parts, language, shape, vocabulary, alone=len(shapes) == 1):
-                kept = Computation("count", shape, "", tuple(filter(None, (asked.filters, found.conditions))))
-                stated = self._stated(database, kept)
+        rows = language_of(asked.text).rows
+        # A table alone may be a word like any other: "What is an order?"
+        lists = any(rows.search(fold(part)) for part in asked.said)
+        for read in self._read_for_rows(asked, shapes):
+            whole = _rows_and_nothing_else(read, tables, alone=len(shapes) == 1)
+            if whole is not None and self._database is not None and (whole.conditions or lists):
+                kept = Computation("count", read.shape, "", tuple(filter(None, (asked.filters, whole.conditions))))
+                stated = self._stated(self._database, kept)
                 if _is_ruled_out(stated, kept, asked.filters):
                     return None
-                return kept, database.first(shape, kept.filters, asked.most), stated
+                return kept, self._database.first(read.shape, kept.filters, asked.most), stated
         return None
 
+    def named(
+        self, asked: Question, shapes: Sequence[TableShape], tables: Sequence[TableShape], found: Sequence[SourceResult]
+    ) -> list[SourceResult]:
+        """Those of the `found` rows that are of tables which a question names, where it asks for rows of one first; in
+        place of them that it was not understood, where none holds one of the words that are left over. All of them for
+        any other question.
+
+        Args:
+            asked: the question.
+            shapes: the tables that it was routed to.
+            tables: all of the source.
+            found: the rows that a search found.
+        """
+        for read in self._read_for_rows(asked, shapes):
+            of_column = read.of_column(tables)
+            if read.shape.vector_fields or not (read.is_of_table or of_column):
+                continue
+            left = (of_column or read).left_over
+            own = [row for row in found if row.metadata["table"] == read.shape.name]
+            # Of rows that meet a condition a doubt is told by the words that none holds: "still open".
+            unsure = not read.conditions or len(asked.said) > 1
+            if left and unsure and not any(_holds_one(row, left) for row in own):
+                unread = _unread([replace(read, left=left)], asked.said)
+                return [self._unstated("rows", [read.shape], offered=False, **unread), *found] if unread else [*found]
+            others = [shape.name for shape in tables if set(table_stems(shape)) <= {*read.left}]
+            return [row for row in found if row.metadata["table"] in (read.shape.name, *others)] if own else [*found]
+        return [*found]
+
+    def _read_for_rows(self, asked: Question, shapes: Sequence[TableShape]) -> Iterator[Reading]:
+        """How the question reads in each table that may hold a row for it, where it may ask for rows."""
+        language = language_of(asked.text)
+        parts = [Part(*one) for one in zip(_parts_for_rows(asked, language), asked.said, strict=False)]
+        if self._database is None or not parts:
+            return
+        for shape, vocabulary in self._with_values(self._database, shapes, asked):
+            read = read_rows(parts, language, shape, vocabulary) if may_match(shape, asked.filters) else None
+            if read is not None:
+                yield replace(read, filler=read.filler | subjectless_stems())
+
     def _excluded(self, asked: Question, shapes: Sequence[TableShape]) -> SourceResult | None:
-        """That a question rules out the rows that have a value, as in "incidents that are not critical": those that a
-        search finds for its words are the others."""
-        denied = [] if asked.own == "" else denied_parts(fold(asked.own or asked.text))
-        if self._database is None or not denied:
+        """That a question rules out the rows that have a value, as in "incidents that are not critical", or compares:
+        those that a search finds for its words are the others."""
+        if self._database is None or not asked.said:
             return None
         for shape, vocabulary in self._with_values(self._database, shapes, asked):
-            if any(names_value(part, shape, vocabulary) for part in denied):
-                return self._unstated("exclusion", [shape], offered=False)
+            if needs := needed_instead(asked.said[-1], language_of(asked.text), shape, vocabulary):
+                return self._unstated(needs, [shape], offered=False)
         return None
 
     def _counted(
@@ -151,7 +197,7 @@ class Computer:
             stated = self._stated(database, whole[0])
             return told if quantity else {} if _is_ruled_out(stated, whole[0], asked.filters) else stated
         named = [found for found in readings if found.names_table]
-        return _unread(named, asked.text)
+        return _unread(named, asked.said)
 
     def _stated(self, database: ComputingDatabase, computation: Computation) -> SourceResult:
         computed = compute(database, computation)
@@ -236,42 +282,39 @@ def _parts_for_rows(asked: Question, language: Language) -> tuple[str, ...]:
 
     "Which ones?" behind a count asks for the rows that were counted.
     """
-    if asked.own == "":
-        return ()
-    parts, cue = parts_of(asked.text, asked.own or ""), find_cue(asked.text)
+    parts, cue = tuple(map(fold, asked.said)), find_cue(asked.said, before_rows=True)
     if cue is None:
         return parts
-    counted = cue.function == "count" and _own_cue(asked) is None
-    return cue.parts if counted and language.rows.search(parts[-1]) else ()
-
-
-def _own_cue(asked: Question) -> Cue | None:
-    """What in the user's own words asks for a computation; None also where there are none."""
-    return None if asked.own == "" else find_cue(asked.text, asked.own or "")
+    counted = cue.function == "count" and find_cue(asked.said) is None
+    return cue.parts if counted and any(map(language.rows.search, parts[1:])) else ()
 
 
 def _readings(cue: Cue, known: Sequence[tuple[TableShape, Vocabulary]], asked: Question) -> list[Reading]:
     """How the question reads in each of the tables that are `known` and may hold a row for it."""
-    read = (read_rows(cue.parts, cue.language, *table) for table in known)
+    parts = [Part(*one) for one in zip(cue.parts, asked.said, strict=True)]
+    read = (read_rows(parts, cue.language, *table) for table in known)
     return [found for found in read if found and may_match(found.shape, asked.filters)]
 
 
-def _rows_and_nothing_else(
-    parts: Sequence[str], language: Language, shape: TableShape, vocabulary: Vocabulary, *, alone: bool
-) -> Reading | None:
-    """The rows of a table that `parts` of a question ask for; None when they ask for anything else too, or name neither
-    the table nor, where it is the only one, a column with a condition: "Who joined in 2021?"."""
-    read = read_rows(parts, language, shape, vocabulary)
-    if read is None:
-        return None
-    found = replace(read, filler=read.filler | subjectless_stems())
-    # A table alone may be a word like any other: "What is an order?"
-    asks = found.conditions or any(map(language.rows.search, parts))
-    named = found.names_table or (alone and found.names_condition)
-    return found if asks and found.is_whole and named else None
+def _rows_and_nothing_else(read: Reading, tables: Sequence[TableShape], *, alone: bool) -> Reading | None:
+    """The rows of a table that a question asks for; None when it asks for anything else too, or names neither the table
+    nor what it says first, nor, where it is the only one, a column with a condition: "Who joined in 2021?"."""
+    if read.is_whole:
+        return read if read.names_table or (alone and read.names_condition) else None
+    of_column = read.of_column(tables)
+    return of_column if of_column and of_column.is_whole else None
 
 
-def _unread(named: Sequence[Reading], text: str) -> dict[str, Any]:
-    """What none of the tables that are `named` holds, in the words of `text`; empty where each word is understood."""
-    unread = set(named[0].unread).intersection(*(found.unread for found in named)) if named else ()
-    return {"unread": as_said(list(unread), text), "tables": [one.shape.name for one in named]} if unread else {}
+def _holds_one(row: SourceResult, left: Sequence[str]) -> bool:
+    """Whether a row holds one of the stems that are `left` over, or another form of it."""
+    text = " ".join([row.content, *map(str, row.metadata.values())])
+    held = {stem[:SAME_BEGINNING] for stem in stems(text)}
+    return any(stem[:SAME_BEGINNING] in held for stem in left)
+
+
+def _unread(named: Sequence[Reading], said: Sequence[str]) -> dict[str, Any]:
+    """What none of the tables that are `named` holds, in the words of the last question that has one; empty where each
+    word is understood."""
+    unread = list(set(named[0].unread).intersection(*(found.unread for found in named))) if named else []
+    own = next(filter(None, (as_said(unread, one) for one in reversed(said))), [])
+    return {"unread": own, "tables": [one.shape.name for one in named]} if own else {}

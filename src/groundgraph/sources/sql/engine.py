@@ -59,7 +59,8 @@ class Tables:
 @dataclass(frozen=True)
 class Asked:
     """One text query: its words, the checked filters, how many results at most, the vector of the words, the least
-    relevance of a result, and its end that is the present message (see `RetrievalIntent.message`)."""
+    relevance of a result, its end that is the present message (see `RetrievalIntent.message`), and the questions that
+    this one leans on."""
 
     text: str
     filters: Filters
@@ -67,6 +68,15 @@ class Asked:
     vector: Vector = None
     least: float = 0.0
     own: str | None = None
+    earlier: Sequence[str] = ()
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The question, behind those that it leans on; none where what stands before it was no question."""
+        if self.own is None:
+            return (self.text,)
+        before = self.earlier or (self.text.removesuffix(self.own).strip(),)
+        return (*filter(None, before), self.own) if self.own else ()
 
 
 class SqlEngine(ABC):
@@ -164,7 +174,7 @@ class SqlEngine(ABC):
         if top_k < 1:
             return []
         asked = [
-            Asked(text, filters, top_k, (vectors or {}).get(text), score_threshold, intent.message)
+            Asked(text, filters, top_k, (vectors or {}).get(text), score_threshold, intent.message, intent.earlier)
             for text in intent.text_queries
         ]
         # Scores of different questions are on different scales.
@@ -174,30 +184,36 @@ class SqlEngine(ABC):
     def _answer_one(self, tables: Tables, asked: Asked) -> list[SourceResult]:
         if not tables.shapes:
             return []
+        said = asked.said
+        asked = replace(asked, text=" ".join(said) or asked.text)
         # Rows without content are dropped by whoever asked, so twice as many are looked for.
         routed, found = self._search(tables, replace(asked, top_k=2 * asked.top_k))
         # What the question names stands first, as it was found where it was.
         named = {row.source_id: row for row in self._named_rows(tables, asked)}
         results = list((named | {row.source_id: row for row in found}).values())
         best = results[0].content if results else ""
-        question = Computable(asked.text, asked.own, asked.filters, tables.version, asked.top_k)
+        question = Computable(said, asked.filters, tables.version, asked.top_k)
         note = self._computer.by_rule(question, routed, best)
         if note is not None and note.metadata.get("computed"):
             return [note]
-        if note is None and (selected := self._selected(question, routed)):
+        if note is None and (selected := self._selected(question, routed, tables.shapes)):
             return selected
+        if note is None and not named:
+            results = self._computer.named(question, routed, tables.shapes, results)
         return [*([note] if note else []), *sorted(results, key=_is_empty)][: asked.top_k]
 
-    def _selected(self, question: Computable, routed: Sequence[TableShape]) -> list[SourceResult]:
+    def _selected(
+        self, question: Computable, routed: Sequence[TableShape], tables: Sequence[TableShape]
+    ) -> list[SourceResult]:
         """The rows that the question asks for and nothing else; where there are more, or a row is shown by one of its
-        columns alone, how many there are and by which condition stands before them."""
-        found = self._computer.selected(question, routed)
+        columns alone, or there is none, how many there are and by which condition stands before them."""
+        found = self._computer.selected(question, routed, tables)
         if found is None:
             return []
         kept, rows, count = found
         results = [self._result(kept.shape, row, relevance=1.0, score=0.0) for row in rows]
         shown = [changed(one, metadata={**one.metadata, "asked_for": True}) for one in results]
-        told = kept.shape.content_field is None and count.metadata["value"] <= len(shown)
+        told = shown and kept.shape.content_field is None and count.metadata["value"] <= len(shown)
         return shown if told else [count, *shown][: question.most]
 
     def _named_rows(self, tables: Tables, asked: Asked) -> list[SourceResult]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import chain
 from typing import Any
@@ -12,22 +13,43 @@ from groundgraph.sources.sql.shape import Column, TableShape, Vocabulary, stands
 from groundgraph.text.find_cue import Language
 from groundgraph.text.follow_up import language_words
 from groundgraph.text.quantities import Date, take_dates
-from groundgraph.text.words import name_stems, spaced, stems, words
+from groundgraph.text.words import WORD, fold, name_stems, spaced, stem, stems, words
 
 YEAR = re.compile(r"[12]\d{3}")
 # The full stop of "1. März".
 _ORDINAL = re.compile(r"(?<=\d)\.(?=\s)")
 
 
+@dataclass(frozen=True)
+class Part:
+    """One of the questions that are read together: folded and without what asks for a count, and as it was written."""
+
+    folded: str
+    written: str
+
+    def has_in_capitals(self, value: Any) -> bool:
+        """Whether `value` is a word in capitals, and stands there as such: "IT" is no "it"."""
+        said = str(value).strip()
+        large = said.isalpha() and said.isupper() and len(said) > 1 and not self.written.isupper()
+        return large and re.search(rf"(?<![\w+#-]){re.escape(said)}(?![\w+#])", self.written) is not None
+
+    def has_with_capital(self, stemmed: str) -> bool:
+        """Whether a word with that stem is written with a capital though it is not the first."""
+        found = list(WORD.finditer(self.written))[1:]
+        return any(one.group()[0].isupper() and stem(fold(one.group())) == stemmed for one in found)
+
+
 def date_condition(
-    said: str, every: Sequence[str], shape: TableShape, vocabulary: Vocabulary, language: Language
+    part: Part, every: Sequence[str], shape: TableShape, vocabulary: Vocabulary, language: Language
 ) -> tuple[dict[str, Any], list[str]]:
     """The condition that "on 1 March 2026", "in March 2026", "in 2026" or "in March" puts on a date column, and the
-    stems of the folded text `said` without these.
+    stems of `part` without these.
 
     Of the date columns it is the only one that `_meant_dates` gives for the words of `every` part.
-    A month by itself is that of the only year in which the column has it.
+    A month by itself is that of the only year in which the column has it; one that may be another word, as in "how many
+    may be open?", needs a capital.
     """
+    said = part.folded
     dated, asked = _meant_dates(shape, every, language), stems(said)
     if len(dated) != 1:
         return {}, asked
@@ -38,6 +60,9 @@ def date_condition(
     # Behind the name of another column a year is a value of that: "sponsor 1999".
     others = [column.name for column in shape.columns if column.name != dated[0]]
     years = [at for at in _years(asked) if not any(stands_behind(name, asked[at], said) for name in others)]
+    verbs = {stem(fold(verb)) for verb in language_words("number_words", "verbs") if len(verb) <= len("may")}
+    if not years and any(not part.has_with_capital(verb) for verb in verbs.intersection(asked)):
+        return {}, asked
     return _year_or_month(dated[0], asked, years, language.months, vocabulary)
 
 
@@ -83,11 +108,10 @@ def _without(asked: Sequence[str], places: Sequence[int]) -> list[str]:
 
 
 def _only_year(column: str, said: str, month: int, vocabulary: Vocabulary) -> int:
-    """The only year of whose month `month` a date column holds a day; 0 where there is none or several, where a column
-    holds the name itself, and for one of three letters, which may be another word: "how many may be open?"."""
+    """The only year of whose month `month` a date column holds a day; 0 where there is none or several, and where a
+    column holds the name itself."""
     known = {int(name[0]) for name, found in vocabulary.items() if column in found and name[1:2] == (f"{month:02}",)}
-    is_other = (said,) in vocabulary or len(said) <= len("may")
-    return 0 if is_other or len(known) != 1 else known.pop()
+    return 0 if (said,) in vocabulary or len(known) != 1 else known.pop()
 
 
 def _says_when(column: Column, language: Language) -> bool:

@@ -7,17 +7,18 @@ a cell, or as filler. A question with a word left over is not understood, and no
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 from groundgraph.sources.sql.compute import Computation, is_numeric
-from groundgraph.sources.sql.read_dates import YEAR, date_condition
+from groundgraph.sources.sql.read_dates import YEAR, Part, date_condition
 from groundgraph.sources.sql.shape import TableShape, Vocabulary, column_stems, stands_behind, table_stems
 from groundgraph.text.find_cue import Cue, Language, may_be_read, plain_words
 from groundgraph.text.follow_up import language_words
-from groundgraph.text.words import fold, name_stems, spaced, stem, stems, words
+from groundgraph.text.negation import denied_parts
+from groundgraph.text.words import WORD, fold, name_stems, spaced, stem, stems, words
 
 LONGEST_VALUE = 8
 # A word, and a number as it is written: "12.50", "2026-03-01".
@@ -45,8 +46,7 @@ class Reading:
     @property
     def names_table(self) -> bool:
         """Whether all words of the table's name are there."""
-        name = set(table_stems(self.shape))
-        return bool(name) and name <= set(self.left)
+        return _names(self.shape, self.left)
 
     @property
     def is_of_table(self) -> bool:
@@ -64,8 +64,31 @@ class Reading:
     @property
     def is_whole(self) -> bool:
         """Whether each word is accounted for: by the table, by a column with a condition, by a value, or as filler."""
+        return not self.left_over
+
+    @property
+    def left_over(self) -> list[str]:
+        """The stems that are not accounted for."""
         names = {stem for name in self.conditions for stem in name_stems(name)}
-        return set(_without_name(self.left, table_stems(self.shape))) - self.filler <= names
+        rest = _without_name(self.left, table_stems(self.shape))
+        return [stem for stem in rest if stem not in names and stem not in self.filler]
+
+    def of_column(self, tables: Sequence[TableShape]) -> Reading | None:
+        """The reading without the column of texts that is asked for first, of which it names no value: of "Which
+        customers have open invoices?", what the rows are that say it. None where there is none, where another of
+        `tables` is named, and where more of them have that column and this one is not named."""
+        rest, others = [stem for stem in self.left if stem not in self.filler], [*tables]
+        texts = (one.name for one in self.shape.columns if one.kind in ("string", "text"))
+        names = (name_stems(name) for name in texts if name not in self.conditions)
+        own = next((name for name in names if name and rest[: len(name)] == name), [])
+        if (
+            not own
+            or not self.conditions
+            or any(_names(other, rest) for other in others if other.name != self.shape.name)
+        ):
+            return None
+        alone = sum(own in column_stems(other) for other in others) == 1
+        return replace(self, left=list(_without_name(self.left, own))) if alone or self.names_table else None
 
     @property
     def unread(self) -> list[str]:
@@ -74,21 +97,30 @@ class Reading:
         return [stem for stem in self.left if stem not in known]
 
 
-def read_rows(parts: Sequence[str], language: Language, shape: TableShape, vocabulary: Vocabulary) -> Reading | None:
-    """Which rows of the table the folded `parts` of a question are about; None when one could mean two things.
+def _names(shape: TableShape, said: Collection[str]) -> bool:
+    name = set(table_stems(shape))
+    return bool(name) and name <= set(said)
+
+
+def read_rows(parts: Sequence[Part], language: Language, shape: TableShape, vocabulary: Vocabulary) -> Reading | None:
+    """Which rows of the table a question is about, behind those that it leans on; None when one of these `parts` could
+    mean two things.
 
     What the later part names takes the place of what the earlier one named of the same column.
     """
-    every = stems(" ".join(parts))
+    text = " ".join(part.folded for part in parts)
+    every = stems(text)
     conditions: dict[str, Any] = {}
     left: list[str] = []
-    filler = language.filler_in(" ".join(parts))
+    filler = language.filler_in(text)
     names = chain.from_iterable(words(spaced(column.name)) for column in shape.columns)
     plain = language.plain.union(plain_words().intersection(names), language.pronouns if len(parts) > 1 else ())
-    for said in parts:
-        dates, asked = date_condition(said, every, shape, vocabulary, language)
-        found = _read(asked, said, shape, vocabulary, dates)
-        if found is None or _share_name(dates, found[0]) or not _is_plain(said, found[0], plain, language.deciding):
+    for part in parts:
+        dates, asked = date_condition(part, every, shape, vocabulary, language)
+        found = _read(asked, part, shape, vocabulary, dates)
+        if found is None or _share_name(dates, found[0]):
+            return None
+        if not _is_plain(part.folded, found[0], plain, language.deciding):
             return None
         # "And overall?" asks for more than what was asked before.
         if conditions and asked and filler.issuperset(asked):
@@ -111,11 +143,51 @@ def read_computation(reading: Reading, filters: Mapping[str, Any]) -> Computatio
 
 
 def names_value(said: str, shape: TableShape, vocabulary: Vocabulary) -> bool:
-    """Whether the folded text names a value of a cell, or a column of yes and no."""
-    asked = stems(said)
-    return bool(_flags(asked, shape)) or any(
-        _value_at(asked, place, said, vocabulary)[0] for place in range(len(asked))
+    """Whether the text names a value of a cell, or a column of yes and no."""
+    asked, part = stems(said), Part(fold(said), said)
+    return bool(_flags(asked, shape) or _wordless_conditions(part, vocabulary)) or any(
+        _value_at(asked, place, part.folded, vocabulary)[0] for place in range(len(asked))
     )
+
+
+def needed_instead(said: str, language: Language, shape: TableShape, vocabulary: Vocabulary) -> str:
+    """What a question needs that rules out a value, or sets it as a limit: the rows that do not have it, as in "not
+    open", "all but the open ones" and "below high", or a comparison, as in "below the reorder level". An empty text for
+    any other."""
+    if any(names_value(part.lstrip("-"), shape, vocabulary) for part in denied_parts(said)):
+        return "exclusion"
+    compared = [name_stems(one.name) for one in shape.columns if is_numeric(one) or one.kind in ("date", "datetime")]
+    for limit, rest in _turns(said, language):
+        asked = _directly_behind(rest)
+        found = _value_at(asked, 0, rest, vocabulary)[1] if asked else {}
+        if any(not limit or _has_order(*one, stems(said)) for one in found.items()):
+            return "exclusion"
+        if limit and any(name and asked[: len(name)] == name for name in compared):
+            return "comparison"
+    return ""
+
+
+def _has_order(column: str, values: Sequence[Any], asked: Collection[str]) -> bool:
+    """Whether a value may stand above or below others: its column is named, or it is written small, as no place is. A
+    word such as the German "nach" also says where something goes to."""
+    return set(name_stems(column)) <= set(asked) or all(str(value).islower() for value in values)
+
+
+def _turns(said: str, language: Language) -> Iterator[tuple[bool, str]]:
+    """What stands behind each word that sets a limit, such as "below" (True), or turns against what stands before it,
+    such as "but". With the first word a message may only join what was said before."""
+    folded, contrast = fold(said), set(map(fold, language_words("contrast")))
+    for found in list(WORD.finditer(folded))[1:]:
+        if found.group() in contrast or found.group() in language.deciding - language.negation:
+            yield found.group() not in contrast, folded[found.end() :]
+
+
+def _directly_behind(said: str) -> list[str]:
+    """The stems of `said` where nothing but plain words stands before them; none for any other."""
+    spoken = words(said)
+    first = next((at for at, word in enumerate(spoken) if word not in plain_words()), len(spoken))
+    asked = stems(" ".join(spoken[first:]))
+    return asked if asked and stem(spoken[first]) == asked[0] else []
 
 
 def as_said(unread: Sequence[str], question: str) -> list[str]:
@@ -155,7 +227,7 @@ def is_named_so(cue: Cue, shapes: Sequence[TableShape]) -> bool:
 
 def is_lookup(cue: Cue, shape: TableShape, vocabulary: Vocabulary) -> bool:
     """Whether the question asks a table for the value of one column in rows that it names by a value."""
-    found = _read(stems(cue.rest), cue.rest, shape, vocabulary)
+    found = _read(stems(cue.rest), Part(cue.rest, ""), shape, vocabulary)
     if found is None or not found[0] or not cue.offered:
         return False
     keys = (*shape.primary_key, *shape.references)
@@ -200,13 +272,13 @@ def _share_name(dates: Iterable[str], others: Mapping[str, Any]) -> bool:
 
 
 def _read(
-    asked: Sequence[str], said: str, shape: TableShape, vocabulary: Vocabulary, dates: Collection[str] = ()
+    asked: Sequence[str], part: Part, shape: TableShape, vocabulary: Vocabulary, dates: Collection[str] = ()
 ) -> tuple[dict[str, Any], list[str]] | None:
     """The conditions that values in `asked` stand for, longest first, and the stems that are none; None when one could
     mean two columns of which none is named right before it, or two values. What stood behind the columns of `dates` is
     no longer there.
     """
-    conditions = _wordless_conditions(said, vocabulary)
+    said, conditions = part.folded, _wordless_conditions(part, vocabulary)
     left: list[str] = []
     behind = 0  # how much of it stood there when the last value was read
     names = {one.name: name_stems(one.name) for one in shape.columns}
@@ -216,6 +288,9 @@ def _read(
     while position < len(asked):
         named = _named_last(left[behind:], awaited, table)
         length, found = _value_at(asked, position, said, vocabulary)
+        if left in [names[name] for name in named] and _is_apart(named, found, said):
+            # "Which customers have open orders?"
+            named = []
         own = asked[position : position + length]
         # One of yes and no says it too.
         flagged = bool(found) and not named and bool(_flags(own, shape))
@@ -234,6 +309,13 @@ def _read(
             left += asked[position : position + length]
         position += length
     return conditions | _flags(_without_name(left, table), shape), left
+
+
+def _is_apart(named: Sequence[str], found: Mapping[str, Sequence[Any]], said: str) -> bool:
+    """Whether a value is none of the columns `named` before it, and does not stand right behind the name of one."""
+    values = list(chain.from_iterable(found.values()))
+    behind = any(stands_behind(name, value, said) for name in named for value in values)
+    return found.keys().isdisjoint(named) and not behind
 
 
 def _value_at(
@@ -309,10 +391,13 @@ def _words_of(found: Mapping[str, Sequence[Any]]) -> set[str]:
     return {word for values in found.values() for value in values for word in words(str(value))}
 
 
-def _wordless_conditions(said: str, vocabulary: Vocabulary) -> dict[str, Any]:
-    """Of values without a content word, such as "A": each stands for itself behind the name of its column only."""
-    wordless = vocabulary.get((), {})
-    return {name: value for name, values in wordless.items() for value in values if stands_behind(name, value, said)}
+def _wordless_conditions(part: Part, vocabulary: Vocabulary) -> dict[str, Any]:
+    """Of values without a content word: each stands for itself behind the name of its column, as "A" does, or in
+    capitals, as "IT", where one column alone has it."""
+    wordless = vocabulary.get((), {}).items()
+    large = {name: value for name, values in wordless for value in values if part.has_in_capitals(value)}
+    named = {name: value for name, values in wordless for value in values if stands_behind(name, value, part.folded)}
+    return named or (large if len(large) == 1 else {})
 
 
 def _said_values(found: Mapping[str, Sequence[Any]], said: str) -> dict[str, list[Any]]:

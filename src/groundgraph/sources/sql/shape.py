@@ -16,6 +16,7 @@ from groundgraph.core.exact_number import ExactNumber, exact_number, shown_numbe
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.check_options import fields_by_name
+from groundgraph.text.follow_up import language_words
 from groundgraph.text.words import fold, name_stems, spaced, stems
 
 # The fields that a user declares for a SQL source, in any of the forms that a configuration may have.
@@ -409,9 +410,10 @@ Vocabulary = Mapping[tuple[str, ...], Mapping[str, Sequence[Any]]]
 
 
 def stands_behind(column: str, value: Any, said: str) -> bool:
-    """Whether the folded text `said` says `value` right behind the name of `column`."""
+    """Whether the folded text `said` says `value` right behind the name of `column`, or behind that and "of"."""
     name, own = re.escape(fold(spaced(column))), re.escape(fold(str(value)).strip())
-    return bool(own) and re.search(rf"(?<!\w){name}[\s:=]+{own}(?![\w+#])", said) is not None
+    of = "|".join(re.escape(fold(word)) for word in language_words("computing", "of"))
+    return bool(own) and re.search(rf"(?<!\w){name}(?:\s+(?:{of}))?[\s:=]+{own}(?![\w+#])", said) is not None
 
 
 def with_spoken_names(shapes: Sequence[TableShape]) -> list[TableShape]:
