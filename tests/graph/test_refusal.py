@@ -214,7 +214,9 @@ async def test_a_third_of_the_question_that_stands_nowhere_makes_a_doubt(tmp_pat
     output = await without_model(question, path)
     assert output["outcome"] == "answered"
     told = [note for note in output["notes"] if missing and missing in note]
-    assert bool(told) == bool(missing) == output["answer"].startswith(("The evidence may not", "Die Quellen beantworten"))
+    assert (
+        bool(told) == bool(missing) == output["answer"].startswith(("The evidence may not", "Die Quellen beantworten"))
+    )
 
 
 async def test_a_doubt_threshold_of_zero_never_tells_a_doubt(tmp_path):

@@ -302,7 +302,7 @@ class Judge:
         ranking: Ranking = {
             **view.ranking, "answerable": chance, "style": style, "doubt": None, "insufficient": False
         }  # fmt: skip
-        if held.needs and held.stated < self.settings.retrieval.doubt_threshold:
+        if held.needs and held.stated < self._least_stated(held.needs):
             # A model could only make the number up.
             ranking |= {"needs": held.needs, "style": "structured" if found else None}
         if not found:
@@ -325,6 +325,13 @@ class Judge:
         if held.chance < threshold or (threshold > 0 and lacking):
             told["doubt"] = missing_words(held.asked, held.results)
         return told
+
+    def _least_stated(self, needs: Sequence[Needs]) -> float:
+        """How likely other evidence has to answer, to be the answer though a source did not understand the question:
+        a table that is named may not be meant, unless something has to be computed."""
+        retrieval = self.settings.retrieval
+        computing = any(one["function"] != "rows" for one in needs)
+        return retrieval.doubt_threshold if computing else retrieval.answerable_threshold or 0.0
 
     def _good_enough(self, chance: float) -> bool:
         least = self.settings.retrieval.answerable_threshold
