@@ -169,3 +169,14 @@ def test_an_input_that_asks_nothing_under_a_known_name_is_refused_by_name() -> N
     assert take_in({"metadata": {"a": 1}}, LimitSettings()) == {"metadata": {"a": 1}}
     assert "messages" in take_in({"question": "When?", "more": 1}, LimitSettings())
     assert take_in({"own": 1}, LimitSettings(), trusted=True) == {"own": 1}
+
+
+@pytest.mark.covers("T2")
+def test_an_input_that_asks_twice_is_refused_unless_a_parents_state_holds_both() -> None:
+    both = {"messages": [("user", "How often is pump 17 serviced?")], "question": "At what does valve 3 open?"}
+    with pytest.raises(InputInvalid, match=r"asks twice.*valve 3.*pump 17.*Give one"):
+        take_in(both, LIMITS)
+    taken = take_in(both, LIMITS, trusted=True)
+    assert [message.text for message in taken["messages"]] == [both["messages"][0][1], both["question"]]
+    same = take_in({**both, "question": both["messages"][0][1]}, LIMITS)
+    assert len(same["messages"]) == 1

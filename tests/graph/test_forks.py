@@ -14,8 +14,9 @@ from langgraph.types import Command
 from parents import in_a_row
 from turns import QUESTION, QUOTING, ask, asking, docs, notes, thread
 
-from groundgraph import load_provenance, load_settings, open_graph, prune_checkpoints, resume_turn
+from groundgraph import load_provenance, load_settings, open_graph, prune_checkpoints, resume_turn, retrieval_graph
 from groundgraph.answers.provenance import provenance_namespace
+from groundgraph.core.errors import InputInvalid
 from groundgraph.graph.turn_runner import TurnRunner
 
 pytestmark = pytest.mark.covers("F18", "fault 93")
@@ -307,3 +308,111 @@ async def test_a_parent_that_runs_a_turn_again_from_an_earlier_state_leaves_its_
     after = {item.key: item.value for item in store.search(provenance_namespace("t"))}
     assert after.pop(original) == kept[original]
     assert [record["forked_from"] for record in after.values()] == [original]
+
+
+async def stopped(step: str, **sections: Any) -> tuple[TurnRunner, dict[str, Any]]:
+    """A turn that was stopped before a step, and the values of its state."""
+    graph = build(**sections)
+    await graph.ainvoke(asking(), thread(), interrupt_before=[step])
+    return graph, (await graph.aget_state(thread())).values
+
+
+IN_PLACE = {
+    "intent": ("retrieve_source", lambda intent: {**intent, **EDITED}, ("text_queries", [QUESTION], ["pump 17"])),
+    "ranking": ("answer_structured", lambda ranking: {**ranking, "answerable": 0.1}, ("answerable", None, 0.1)),
+    "turn": ("retrieve_source", lambda turn: {**turn, "language": "de"}, ("language", "en", "de")),
+    "draft": ("record_turn", lambda draft: {**draft, "text": "Four [1]."}, ("text", None, "Four [1].")),
+}
+
+
+@pytest.mark.covers("V1")
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+@pytest.mark.parametrize("channel", IN_PLACE)
+async def test_what_was_edited_in_place_stands_in_the_record(channel: str, durability: Any) -> None:
+    step, edit, (name, was, now) = IN_PLACE[channel]
+    graph, values = await stopped(step)
+    # Twice, and with the whole state, as Studio sends it: what was there before the first edit is told.
+    for _ in range(2):
+        await graph.aupdate_state(thread(), {**values, channel: edit(values[channel])})
+    result = await graph.ainvoke(None, thread(), durability=durability)
+    record = await load_provenance(graph, "t")
+    told = record["edited"][channel][name]
+    assert told == {"was": values[channel][name] if was is None else was, "is": now}
+    assert list(record["edited"]) == [channel]
+    assert result["provenance"]["edited"] == record["edited"]
+    assert "forked_from" not in record
+    assert "edited" not in (await ask(graph, on="t"))["provenance"]
+
+
+async def test_what_was_edited_in_place_stands_in_the_record_of_a_retrieval() -> None:
+    graph = retrieval_graph(QUOTING, sources=[docs()], checkpointer=InMemorySaver(), store=InMemoryStore())
+    await graph.ainvoke(asking(), thread(), interrupt_before=["retrieve_source"])
+    intent = (await graph.aget_state(thread())).values["intent"]
+    await graph.aupdate_state(thread(), {"intent": {**intent, **EDITED}, "metadata": {"mine": 1}})
+    edited = (await graph.ainvoke(None, thread()))["provenance"]["edited"]
+    assert edited["intent"] == {"text_queries": {"was": [QUESTION], "is": ["pump 17"]}}
+    assert edited["metadata"] == {"mine": {"was": None, "is": 1}}
+
+
+@pytest.mark.covers("V1")
+@pytest.mark.parametrize("durability", ["sync", "exit"])
+@pytest.mark.parametrize("step", ["resolve_intent", "retrieve_source", "answer_structured", "record_turn"])
+async def test_the_question_of_a_turn_that_was_edited_begins_it_again(step: str, durability: Any) -> None:
+    graph, values = await stopped(step)
+    await graph.aupdate_state(thread(), {**values, "turn": {**values["turn"], "question": OTHER}})
+    result = await graph.ainvoke(None, thread(), durability=durability)
+    assert [message.text for message in result["messages"]] == [OTHER, result["answer"]]
+    assert "every 90 days" in result["answer"]
+    record = await load_provenance(graph, "t")
+    assert record["question"] == OTHER
+    asked = values["messages"][0].id
+    assert record["edited"] == {"messages": {asked: {"was": QUESTION, "is": OTHER}}}
+
+
+@pytest.mark.covers("V3")
+async def test_what_was_noted_about_an_answer_is_not_said_of_other_words() -> None:
+    graph = turns.build(sources=[docs()], memory=True)
+    await graph.ainvoke(asking(), thread(), interrupt_before=["record_turn"])
+    draft = (await graph.aget_state(thread())).values["draft"]
+    assert "No language model" in draft["notes"][0]
+    edit = {**draft, "text": "Four grant types [1].", "notes": [*draft["notes"], "See the minutes."]}
+    await graph.aupdate_state(thread(), {"draft": edit})
+    result = await graph.ainvoke(None, thread())
+    assert result["notes"] == ["See the minutes.", "A person changed this answer after it was written."]
+
+
+@pytest.mark.covers("fault 19")
+@pytest.mark.parametrize("text", ["", " \n", "[9]"])
+async def test_an_edited_answer_that_says_nothing_is_told_and_can_be_edited_again(text: str) -> None:
+    graph, values = await stopped("record_turn")
+    await graph.aupdate_state(thread(), {"draft": {**values["draft"], "text": text}})
+    with pytest.raises(InputInvalid, match=r"says nothing.*'draft'"):
+        await graph.ainvoke(None, thread())
+    await graph.aupdate_state(thread(), {"draft": {**values["draft"], "text": "Four [1]."}})
+    assert (await graph.ainvoke(None, thread()))["answer"] == "Four [1]."
+
+
+@pytest.mark.parametrize(("edit", "told"), [
+    ({"text_queries": []}, "its 'text_queries' are empty"),
+    ({"sources": []}, "its 'sources' are empty"),
+    ({"sources": ["doc"]}, "no source 'doc'. Did you mean 'docs'?"),
+])  # fmt: skip
+async def test_an_edit_that_leaves_nothing_to_ask_is_refused_and_no_outage(edit: Any, told: str) -> None:
+    graph, values = await stopped("retrieve_source")
+    with pytest.raises(InputInvalid, match="known: docs") as refused:
+        await graph.aupdate_state(thread(), {"intent": {**values["intent"], **edit}})
+    assert told in str(refused.value)
+    assert (await graph.ainvoke(None, thread()))["outcome"] == "answered"
+
+
+@pytest.mark.parametrize("step", ["answer_structured", "check_citations", "record_turn"])
+async def test_an_answer_is_written_anew_from_evidence_that_was_edited_and_none_without(step: str) -> None:
+    graph, values = await stopped(step)
+    refs = values["ranking"]["refs"]
+    edit = {"ranking": {**values["ranking"], "refs": []}}
+    await graph.aupdate_state(thread(), edit)
+    assert edit["ranking"]["style"] == "structured"
+    result = await graph.ainvoke(None, thread())
+    assert (result["outcome"], result["citations"]) == ("insufficient", [])
+    assert "does not cover" in result["answer"]
+    assert result["provenance"]["edited"]["ranking"]["refs"] == {"was": refs, "is": []}

@@ -14,8 +14,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from groundgraph.core.errors import InputInvalid
 from groundgraph.core.thread_id import KNOWN_METADATA_KEYS
-from groundgraph.graph.server_app import Gate
+from groundgraph.graph.server_app import Gate, app
 
 pytestmark = pytest.mark.covers("fault 67")
 
@@ -93,3 +94,14 @@ def test_a_thread_of_another_user_is_404_and_ones_own_goes_on(method: str, rest:
 def test_the_doors_of_the_development_server_are_closed_where_users_sign_in(path: str) -> None:
     assert client().post(path).status_code == 404
     assert client(signed_in=False).post(path).status_code == 200
+
+
+def test_an_edit_that_no_state_can_hold_is_told_to_who_made_it() -> None:
+    async def edited(_request: Request) -> JSONResponse:
+        raise InputInvalid("A turn's state cannot hold what was given for it.")
+
+    handlers = app.exception_handlers
+    edits = TestClient(Starlette(routes=[Route("/", edited)], exception_handlers=handlers))
+    answer = edits.get("/")
+    assert answer.status_code == 422
+    assert answer.json() == {"detail": "A turn's state cannot hold what was given for it."}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from turns import docs
 
 from groundgraph import ingest_graph, load_settings, retrieval_graph, turn_graph
+from groundgraph.core.errors import InputInvalid
 from groundgraph.graph.server_ask import ask_graph
 from groundgraph.graph.studio import description_of
 from groundgraph.testing import ScriptedChatModel
@@ -108,3 +110,16 @@ def test_every_field_of_an_input_is_described_and_none_is_internal() -> None:
         fields = graph.get_input_jsonschema()["properties"]
         assert all(field["description"] for field in fields.values()), name
         assert "passed_in" not in fields
+
+
+@pytest.mark.covers("T6")
+@pytest.mark.parametrize(("given", "told"), [
+    ({"qestion": "When?"}, "no key 'qestion'. Did you mean 'question'? It takes: question."),
+    ({"messages": [{"role": "user", "content": "When?"}]}, "no key 'messages'. It takes: question."),
+    ({}, 'The input is empty. Ask something: {"question": "..."}.'),
+])  # fmt: skip
+async def test_the_narrow_graph_refuses_what_asks_nothing_under_a_name_that_it_knows(given: Any, told: str) -> None:
+    built = ask_graph(graphs()["turn"])
+    with pytest.raises(InputInvalid) as refused:
+        await built.ainvoke(given)
+    assert told in str(refused.value)

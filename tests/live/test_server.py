@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from langgraph_sdk import get_client
+from langgraph_sdk.errors import UnprocessableEntityError
 
 pytestmark = [pytest.mark.live, pytest.mark.covers("U2")]
 ROOT = Path(__file__).parent.parent.parent
@@ -67,6 +68,22 @@ async def test_the_retrieval_graph_gives_a_context(server: str) -> None:
         result = await client.runs.wait(thread["thread_id"], "retrieval", input=QUESTION)
     assert set(result) == {"context", "evidence", "outcome", "notes", "provenance"}
     assert result["context"].startswith("[1] OAuth")
+
+
+async def test_an_edit_that_cannot_be_made_is_told_to_who_made_it(server: str) -> None:
+    async with get_client(url=server) as client:
+        thread = (await client.threads.create())["thread_id"]
+        await client.runs.wait(thread, "turn", input=QUESTION, interrupt_before=["retrieve_source"])
+        intent = (await client.threads.get_state(thread))["values"]["intent"]
+        edits = {
+            "'intent'": {"nonsense": 1},
+            "is a mapping": 7,
+            "'text_queries' are empty": {**intent, "text_queries": []},
+        }
+        for told, edit in edits.items():
+            with pytest.raises(UnprocessableEntityError, match=told):
+                await client.threads.update_state(thread, {"intent": edit})
+        assert (await client.runs.wait(thread, "turn", input=None))["outcome"] == "answered"
 
 
 async def test_the_server_is_current_and_logs_no_error(server: str, server_log: Path) -> None:

@@ -119,7 +119,7 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object 
         "thread_id": None if thread_id is None else str(thread_id),
         "question": turn["question"],
         "language": turn["language"],
-        **_said(turn, EMPTY_TURN, ("path", "state", "chosen")),
+        **_said(turn, EMPTY_TURN, ("path", "state", "chosen", "edited")),
         "outcome": draft["outcome"],
         "answer": draft["text"],
         **_choices(intent, draft),

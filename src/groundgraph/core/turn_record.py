@@ -133,7 +133,8 @@ class TurnRecord(TypedDict):
     deduplication, `deduplicated_to` after it. `written` is how many characters of the answer a model wrote. Times are
     in milliseconds; `started_at` is in seconds since the epoch. `path` and `state` are there where retrieval has
     several paths, `choices` where the turn asks back and `chosen` where its message chose, `review` where a person
-    decided, `forked_from`, `edited` and `other_records` where the turn went more than one way (see `load_provenance`).
+    decided, `edited` where somebody edited its state, `forked_from` and `other_records` where the turn went more than
+    one way (see `load_provenance`).
     """
 
     turn_id: str

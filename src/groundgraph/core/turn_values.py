@@ -31,7 +31,8 @@ class Turn(TypedDict):
     Where retrieval has several paths, `path` is the one of this turn, else None. `state` is that of the dialogue, None
     when none is named; `small_talk` the reply to a message that is nothing but small talk, when the facts of that state
     come first. `chosen` is None unless the message chooses what the turn before asked back for: then `question` is the
-    one that was asked back about. `edited` is the turn that the same message began before its text was edited, if any.
+    one that was asked back about. `edited` says what was edited in its state by hand, by channel and name: what it was
+    and what it is; `instead_of` is the id of the turn that the same message began before its text was edited, if any.
     """
 
     id: str
@@ -46,14 +47,8 @@ class Turn(TypedDict):
     state: StateValue | None
     small_talk: Draft | None
     chosen: Chosen | None
-    edited: EditedTurn | None
-
-
-class EditedTurn(TypedDict):
-    """A turn whose message was edited before its end: its id, and what the message asked."""
-
-    turn_id: str
-    question: str
+    edited: dict[str, Any]
+    instead_of: str
 
 
 class Choice(TypedDict):

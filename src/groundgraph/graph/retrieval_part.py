@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,10 @@ from langgraph.types import Send
 from typing_extensions import TypedDict
 
 from groundgraph.answers.answer_prompt import recent_conversation
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import ConfigurationError, InputInvalid, Problem
 from groundgraph.core.intent import IntentState
-from groundgraph.core.turn_values import Draft, Ranking, RetrievalTask, Turn
+from groundgraph.core.registry import nearest
+from groundgraph.core.turn_values import Draft, Ranking, Retrieval, RetrievalTask, Turn
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.works import WORKS, works_of
 from groundgraph.nodes.compute_answer import ComputeAnswer
@@ -56,7 +57,7 @@ def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources,
     told = {"works": ", ".join(names)}
     builder.add_node("process_results", process_results(parts, works), metadata=told)
     whole_topics = frozenset(name for name, source in resources.sources.items() if source.whole_topics)
-    fan_out = fan_out_to(whole_topics)
+    fan_out = fan_out_to(tuple(resources.sources), whole_topics)
     if settings.stages or settings.category_router.routes:
         add_stages(builder, resources, fan_out, reply=reply)
     else:
@@ -107,27 +108,44 @@ class FanOutInput(TypedDict, total=False):
     messages: list[AnyMessage]
     turn: Turn
     intent: IntentState
+    retrievals: dict[str, Retrieval]
 
 
 FanOut = Callable[[FanOutInput], Awaitable[list[Send] | str]]
 
 
-def fan_out_to(whole_topics: frozenset[str]) -> Callable[[FanOutInput], Awaitable[list[Send] | str]]:
+def fan_out_to(known: Sequence[str], whole_topics: frozenset[str]) -> FanOut:
     """One task per source and query that the intent names; `skip` when every source is skipped.
 
     The sources `whole_topics` get one task with the question in place of the queries.
+
+    Raises while a turn runs, and while its state is edited:
+        InputInvalid: an edit left nothing to ask, or names a source that is not among those `known`. What was not
+            asked must not be told as an outage.
     """
 
     async def fan_out(state: FanOutInput) -> list[Send] | str:
         intent = state["intent"]
+        for name in intent["sources"]:
+            if name not in known:
+                raise InputInvalid(_edited_to(f"there is no source '{name}'.{nearest(name, [*known])}", known))
         sends = [
             Send("retrieve_source", retrieval_task(state, name, number, query))
             for name in intent["sources"]
             for number, query in enumerate([topic_question(state)] if name in whole_topics else intent["text_queries"])
         ]
+        # Where the steps leave nothing to ask, each source has its entry that says why.
+        if not sends and not state.get("retrievals"):
+            left = "text_queries" if intent["sources"] else "sources"
+            raise InputInvalid(_edited_to(f"nothing would be asked, since its '{left}' are empty.", known))
         return sends or "skip"
 
     return fan_out
+
+
+def _edited_to(fault: str, known: Sequence[str]) -> str:
+    told = "An edit of 'intent' gives the whole of it, with 'text_queries' and 'sources'"
+    return f"The 'intent' of the turn's state cannot be followed: {fault} {told}; known: {', '.join(known)}."
 
 
 def topic_question(state: FanOutInput) -> str:

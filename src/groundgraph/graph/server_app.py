@@ -1,7 +1,7 @@
 """What stands before the server's own routes: `http.app` in `langgraph.json`.
 
 The server passes filters by metadata to its database as a client sent them, and its handlers for authorization do not
-see those of a thread's history.
+see those of a thread's history. What it is told of an edit that cannot be made, it does not pass on.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from groundgraph.core.errors import FilterInvalid
+from groundgraph.core.errors import FilterInvalid, InputInvalid
 from groundgraph.core.thread_id import check_metadata_keys
 from groundgraph.graph.server import settings
 
@@ -151,8 +152,15 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return given
 
 
+async def told(_request: Request, error: Exception) -> JSONResponse:
+    """What was wrong with an edit that no state can hold; the server would say that it broke, and no more."""
+    return JSONResponse({"detail": str(error)}, 422)
+
+
+# The server takes middleware and handlers of errors over from here.
 app = Starlette(
+    exception_handlers={InputInvalid: told},
     middleware=[
         Middleware(Gate, own=tuple(settings.server.metadata_keys), signed_in=bool(os.environ.get("LANGGRAPH_AUTH")))
-    ]
+    ],
 )

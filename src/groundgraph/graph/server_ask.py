@@ -6,8 +6,10 @@ whole output as text; a turn's own output, with its record, would fill the conte
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.channels import UntrackedValue
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -17,6 +19,7 @@ from typing_extensions import TypedDict
 from groundgraph.core.turn_values import Choice, Citation, Outcome
 from groundgraph.graph.studio import with_defaults
 from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.nodes.begin_turn import check_keys
 from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings
 
@@ -58,6 +61,17 @@ class AskGraph(CompiledStateGraph[Any, Any, Any, Any]):
     """The compiled graph, which shows the defaults of the turn inside; `StateGraph.compile` makes no subclass."""
 
     settings: Settings
+
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        """As LangGraph's, which would drop keys that the graph does not know, and greet who asks under one of them.
+
+        Raises:
+            InputInvalid: the input asks nothing.
+        """
+        if isinstance(input, Mapping):
+            check_keys(input, list(AskInput.__annotations__))
+        async for item in super().astream(input, config, **kwargs):
+            yield item
 
     def get_context_jsonschema(self) -> dict[str, Any] | None:
         """As LangGraph's, with the values of the settings as defaults."""

@@ -1,31 +1,37 @@
-"""What an edit of a turn's state leads to, where the answer would not fit it otherwise.
+"""What an edit of a turn's state leads to, where the answer would not fit it otherwise; and what is told of it.
 
-A message that asks something else begins the turn again; other words of an answer pass the gate and the check.
+A message that asks something else begins the turn again, other words of an answer pass the gate and the check, and
+other evidence leads to another answer. What was edited stands in the turn, from where its record has it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph._internal._typing import MISSING
 from langgraph.constants import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Overwrite, StateSnapshot, StateUpdate
 
+from groundgraph.core.evidence import jsonable
+from groundgraph.graph.state import lifetimes
 from groundgraph.nodes.begin_turn import INPUT, take_in
 from groundgraph.settings.services import LimitSettings
 
-_READ = frozenset(("messages", "question", "draft"))
 # What an answer goes through; before, a draft is written anew whatever it holds.
 _BEHIND_ANSWER = frozenset(("check_citations", "repair_answer", "refuse_answer", "review_answer", "record_turn"))
+# What tells nothing to a reader of an edit: texts of evidence have a place of their own, and the mark is ours.
+_BY_NAME_ONLY = ("bodies",)
+_MARK = "edited"
 
 
 async def led_on(
     graph: CompiledStateGraph[Any, Any, Any, Any], config: RunnableConfig, edit: StateUpdate, limits: LimitSettings
 ) -> StateUpdate:
-    """The edit of a state as it is made: from the step on which what it changes has to go through.
+    """The edit of a state as it is made: from the step on which what it changes has to go through, and told.
 
     Args:
         graph: with the state.
@@ -37,21 +43,28 @@ async def led_on(
         InputInvalid: its messages are none that a turn can take.
     """
     values = edit.values
-    if not isinstance(values, dict) or values.keys().isdisjoint(_READ) or edit.as_node not in {None, *graph.nodes}:
+    if not isinstance(values, dict) or edit.as_node not in {None, *graph.nodes}:
         return edit
     before = await graph.aget_state(config)
     asked = _asked_anew(values, before, limits)
     if asked is not None:
         return StateUpdate(asked, START)
+    if edit.as_node == START:
+        return edit
+    edited, step = _told(graph, values, before), edit.as_node
+    if _has_other_evidence(values.get("ranking"), before):
+        edited["ranking"] = _with_its_style(values["ranking"])
+        step = step if _BEHIND_ANSWER.isdisjoint(before.next) else "process_results"
     if _rewords(values.get("draft"), before):
-        return StateUpdate({**values, "draft": _edited(values["draft"], before)}, "answer_structured")
-    return edit
+        edited["draft"], step = _edited(values["draft"], before), "answer_structured"
+    return edit._replace(values=edited, as_node=step)
 
 
 def _asked_anew(values: Mapping[str, Any], before: StateSnapshot, limits: LimitSettings) -> dict[str, Any] | None:
     """The input by which the turn begins again; None where it asks what it asked before."""
     held: dict[str | None, BaseMessage] = {message.id: message for message in before.values.get("messages", [])}
-    asked, messages, question = _asked_id(before), values.get("messages"), values.get("question")
+    asked, messages = _asked_id(before), values.get("messages")
+    question = _other_question(values, before)
     if isinstance(messages, Overwrite) or (messages is None and question is None):
         return None
     if said := isinstance(question, str) and question not in held:
@@ -63,6 +76,14 @@ def _asked_anew(values: Mapping[str, Any], before: StateSnapshot, limits: LimitS
     return taken if any(_asks(message, held.get(message.id), asked) for message in new) else None
 
 
+def _other_question(values: Mapping[str, Any], before: StateSnapshot) -> Any:
+    """What an edit asks beside its messages: a question, or that of the turn under way in other words."""
+    turn, was = values.get("turn"), before.values.get("turn")
+    if values.get("question") is not None or not (isinstance(turn, dict) and was and _is_under_way(before)):
+        return values.get("question")
+    return turn["question"] if turn.get("question", was["question"]) != was["question"] else None
+
+
 def _asks(message: BaseMessage, was: BaseMessage | None, asked: str | None) -> bool:
     """Whether `message`, which was `was`, is a new question, or the one `asked` with another text."""
     if not isinstance(message, HumanMessage):
@@ -70,25 +91,103 @@ def _asks(message: BaseMessage, was: BaseMessage | None, asked: str | None) -> b
     return was is None or (message.id == asked and message.text != was.text)
 
 
+def _is_under_way(before: StateSnapshot) -> bool:
+    """Whether the turn in a state has begun and not ended."""
+    return bool(before.next) and {START, "begin_turn"}.isdisjoint(before.next)
+
+
 def _asked_id(before: StateSnapshot) -> str | None:
     """The id of the message that the turn under way answers; None where there is none yet, or none any more."""
-    if not before.next or START in before.next:
-        return None
-    if "begin_turn" not in before.next:
+    if _is_under_way(before):
         return (before.values.get("turn") or {}).get("message_id") or None
+    if "begin_turn" not in before.next:
+        return None
     messages = before.values.get("messages", [])
     return next((message.id for message in reversed(messages) if isinstance(message, HumanMessage)), None)
 
 
 def _rewords(draft: Any, before: StateSnapshot) -> bool:
-    """Whether an edited `draft` holds another text, which nothing would write anew."""
+    """Whether an edited `draft` holds another text, which nothing would write anew; one without a text is no answer,
+    which the check tells."""
     if not isinstance(draft, dict) or (before.next and _BEHIND_ANSWER.isdisjoint(before.next)):
         return False
-    return bool(draft.get("text")) and draft["text"] != (before.values.get("draft") or {}).get("text")
+    return bool(draft.get("text", "") != (before.values.get("draft") or {}).get("text", ""))
 
 
 def _edited(draft: Mapping[str, Any], before: StateSnapshot) -> dict[str, Any]:
-    """The draft for the check, all of its words but a listing of evidence that was left as it was below them."""
-    was = before.values.get("draft") or {"text": "", "written": 0}
+    """The draft for the check, all of its words but a listing of evidence that was left as it was below them; what was
+    noted about the words before is not said of these."""
+    was = before.values.get("draft") or {"text": "", "written": 0, "notes": []}
     listing = was["text"][was["written"] :] if was["written"] else ""
-    return {**draft, "edited": True, "written": len(draft["text"].removesuffix(listing))}
+    notes = [note for note in draft.get("notes", ()) if note not in was["notes"]]
+    text = draft.get("text", "")
+    return {**draft, "edited": True, "written": len(text.removesuffix(listing)), "notes": notes}
+
+
+def _has_other_evidence(ranking: Any, before: StateSnapshot) -> bool:
+    """Whether an edited `ranking` holds other evidence; an answer behind it was made of what it held before."""
+    was = before.values.get("ranking") or {"refs": []}
+    return isinstance(ranking, dict) and ranking.get("refs", []) != was["refs"]
+
+
+def _with_its_style(ranking: Mapping[str, Any]) -> dict[str, Any]:
+    """The ranking as its step would leave it: without evidence it has no style that could write an answer."""
+    return {**ranking, "style": ranking.get("style") if ranking.get("refs") else None}
+
+
+# What was edited, for the record.
+
+
+def _told(
+    graph: CompiledStateGraph[Any, Any, Any, Any], values: dict[str, Any], before: StateSnapshot
+) -> dict[str, Any]:
+    """The `values` of an edit, whose turn says what they change; where there is a turn."""
+    turn = values.get("turn", before.values.get("turn"))
+    if not (isinstance(turn, dict) and before.values.get("turn")):
+        return {**values}
+    edited = dict(before.values["turn"][_MARK])
+    for channel, changed in _changes(graph, values, before):
+        earlier = edited.get(channel, {})
+        edited[channel] = {**earlier, **{name: {**one, **_was(earlier.get(name))} for name, one in changed.items()}}
+    return {**values, "turn": {**turn, _MARK: edited}} if edited or "turn" in values else {**values}
+
+
+def _was(earlier: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a value was before it was edited for the first time."""
+    return {"was": earlier["was"]} if earlier else {}
+
+
+def _changes(
+    graph: CompiledStateGraph[Any, Any, Any, Any], values: Mapping[str, Any], before: StateSnapshot
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """By channel that lives on, what an edit changes in it."""
+    for name in values:
+        life = lifetimes().get(name)
+        if life is None or life.kind == "run" or name not in graph.channels:
+            continue
+        was = before.values.get(name)
+        # A copy, since what combines two values may change the first.
+        kept: Any = graph.channels[name]
+        channel = kept.from_checkpoint(MISSING if was is None else type(was)(was))
+        channel.update([values[name]])
+        now = channel.get()
+        if _comparable(was) != _comparable(now):
+            yield name, _changed(name, was or {}, now)
+
+
+def _comparable(value: Any) -> Any:
+    """A value as it is compared: without our marks, and of messages, which clients send in another form, what they
+    say."""
+    if isinstance(value, list):
+        return [(message.id, message.text) for message in value]
+    return {name: one for name, one in (value or {}).items() if name != _MARK}
+
+
+def _changed(channel: str, was: Any, now: Any) -> dict[str, Any]:
+    if not isinstance(now, Mapping) or channel in _BY_NAME_ONLY:
+        return {}
+    return {
+        str(name): {"was": jsonable(was.get(name)), "is": jsonable(now.get(name))}
+        for name in {**was, **now}
+        if name != _MARK and was.get(name) != now.get(name)
+    }

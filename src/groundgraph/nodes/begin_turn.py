@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from groundgraph.core.characters import FORBIDDEN, clean_text
 from groundgraph.core.errors import InputInvalid, Problem, TemplateInvalid
-from groundgraph.core.evidence import EvidenceRecord, jsonable
+from groundgraph.core.evidence import EvidenceRecord, jsonable, preview
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.intent import STYLES, IntentState
 from groundgraph.core.registry import nearest
@@ -41,6 +41,8 @@ _HISTORY = "retrieval_provenance_history"
 RESERVED_METADATA = ("retrieval_provenance", _HISTORY, "recently_used_keys")
 _REJECTED_CHARS = 200
 INPUT = ("messages", "question", "metadata")
+# What asks, as an example shows it.
+_ASKING = {"question": '{"question": "..."}', "messages": '{"messages": [...]}'}
 
 
 def take_in(given: Any, limits: LimitSettings, *, trusted: bool = False) -> Any:
@@ -54,8 +56,9 @@ def take_in(given: Any, limits: LimitSettings, *, trusted: bool = False) -> Any:
     passes unchanged: it resumes a run.
 
     Raises:
-        InputInvalid: the messages or the metadata are nothing that a turn can take, or the input asks nothing: it is
-            empty, or has keys that no turn knows.
+        InputInvalid: the messages or the metadata are nothing that a turn can take; the input asks nothing: it is
+            empty, or has keys that no turn knows; or it asks twice, which only the state of a parent may do, where a
+            question stands for its message.
     """
     if isinstance(given, Command) and isinstance(given.update, dict):
         return replace(given, update=_taken(given.update, limits, trusted))
@@ -67,23 +70,33 @@ def take_in(given: Any, limits: LimitSettings, *, trusted: bool = False) -> Any:
         told = f'{{"question": "..."}} or {{"messages": [...]}}, and this is a value of type {type(given).__name__}.'
         raise InputInvalid(f"A turn takes {told}")
     if not trusted:
-        _check_keys(given)
+        check_keys(given)
     return _taken(given, limits, trusted)
 
 
-def _check_keys(given: Mapping[str, Any]) -> None:
-    """Refuses an input that asks nothing under a name that is known; LangGraph would drop what it holds."""
+def check_keys(given: Mapping[str, Any], known: Sequence[str] = INPUT) -> None:
+    """Refuses an input that asks nothing under a name that is `known`; LangGraph would drop what it holds.
+
+    Raises:
+        InputInvalid: see above.
+    """
     if not given:
-        raise InputInvalid('The input is empty. Ask something: {"question": "..."} or {"messages": [...]}.')
-    unknown = [str(name) for name in given if name not in INPUT]
-    if unknown and given.get("question") is None and not given.get("messages"):
-        hint = nearest(unknown[0], list(INPUT))
-        raise InputInvalid(f"The input has no key '{unknown[0]}'.{hint} A turn takes: {', '.join(INPUT)}.")
+        ways = [way for name, way in _ASKING.items() if name in known]
+        raise InputInvalid(f"The input is empty. Ask something: {' or '.join(ways)}.")
+    unknown = [str(name) for name in given if name not in known]
+    if unknown and not any(name in known and _asks(given[name]) for name in given if name in _ASKING):
+        hint = nearest(unknown[0], list(known))
+        raise InputInvalid(f"The input has no key '{unknown[0]}'.{hint} It takes: {', '.join(known)}.")
+
+
+def _asks(value: Any) -> bool:
+    """Whether a question, which may be empty, or messages are there."""
+    return value is not None and value != []
 
 
 def _taken(given: Mapping[str, Any], limits: LimitSettings, trusted: bool) -> dict[str, Any]:
     taken = dict(given)
-    said = _said(_converted(_listed(taken.get("messages"))), taken.pop("question", None))
+    said = _said(_converted(_listed(taken.get("messages"))), taken.pop("question", None), alone=not trusted)
     if said or "messages" in taken:
         messages = [clean_message(message, limits, trusted=trusted) for message in said]
         taken["messages"] = messages
@@ -96,12 +109,15 @@ def _taken(given: Mapping[str, Any], limits: LimitSettings, trusted: bool) -> di
     return taken
 
 
-def _said(messages: list[BaseMessage], question: Any) -> list[BaseMessage]:
+def _said(messages: list[BaseMessage], question: Any, *, alone: bool) -> list[BaseMessage]:
     """The messages, and `question` as the last where none of them is it."""
     if question is None or _is_said(question, messages):
         return messages
     if not isinstance(question, str | BaseMessage):
         raise InputInvalid(f"'question' is a text, and this is a value of type {type(question).__name__}.")
+    if alone and isinstance(question, str) and messages and isinstance(messages[-1], HumanMessage):
+        both = f"'question' ({preview(question)}) and the last of 'messages' ({preview(str(messages[-1].text))})"
+        raise InputInvalid(f"The input asks twice, and a turn answers one message: {both}. Give one of them.")
     return [*messages, question if isinstance(question, BaseMessage) else HumanMessage(str(question))]
 
 
@@ -304,7 +320,8 @@ def begin_turn(
         turn = _turn(message, position, chosen_fields(runtime.context), _place(runtime), before)
         left = state.get("turn", EMPTY_TURN)
         if message is not None and left["message_id"] == turn["message_id"] and left["id"] != turn["id"]:
-            turn["edited"] = {"turn_id": left["id"], "question": left["question"]}
+            was, turn["instead_of"] = left["question"], left["id"]
+            turn["edited"] = {"messages": {turn["message_id"]: {"was": was, "is": turn["question"]}}}
         if with_choice is not None:
             turn = with_choice(turn, before)
         refuse_without_effect(settings, turn["options"])

@@ -16,7 +16,8 @@ from typing_extensions import TypedDict
 
 from groundgraph.answers.citations import GENERAL_KNOWLEDGE, CheckedAnswer
 from groundgraph.answers.gated_model import by_hand
-from groundgraph.core.evidence import EvidenceRecord, SourceResult
+from groundgraph.core.errors import InputInvalid
+from groundgraph.core.evidence import EvidenceRecord, SourceResult, preview
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_values import EMPTY_CHECK, Check, Draft, Flag, FoundQuote, Ranking, Turn, Verdict
 from groundgraph.nodes.answer_styles import AnswerInput
@@ -189,8 +190,7 @@ def check_citations(
             else []
         )
         if edited := draft["edited"]:
-            # The decision of a person, if there was one, was about other words.
-            draft = {**by_hand(draft, draft["text"][:written], draft["text"][written:], results), "review": None}
+            draft = _by_hand(draft, results, prompts.note("answer_edited", turn["language"]))
             state = {**state, "draft": draft}
         options = options_in_force(settings, turn["options"], runtime.context)
         order = [place for place in draft["order"] if place <= len(refs)]
@@ -228,6 +228,20 @@ def check_citations(
 
     # What only a judge has to know is not read without one.
     return check_and_judge if ask_judge else check_citations
+
+
+def _by_hand(draft: Draft, results: Sequence[SourceResult], note: str) -> Draft:
+    """An edited draft behind the gate; the decision of a person, if there was one, was about other words.
+
+    Raises:
+        InputInvalid: it says nothing.
+    """
+    text, written = draft["text"], draft["written"]
+    passed = by_hand(draft, text[:written], text[written:], results)
+    if not passed["text"].strip():
+        told = "Give 'draft' a 'text', or go on from a state before the answer was written to have it written anew"
+        raise InputInvalid(f"The answer that was edited in the turn's state says nothing: '{preview(text)}'. {told}.")
+    return {**passed, "review": None, "notes": [*passed["notes"], note]}
 
 
 def _asks_for_repair(flags: list[Flag], settings: Settings) -> bool:

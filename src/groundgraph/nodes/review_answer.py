@@ -107,7 +107,8 @@ def review_answer(
         if decision.decision == "replace":
             listing = draft["text"][draft["written"] :] if draft["written"] else ""
             draft = by_hand(draft, decision.text, listing, results)
-            draft["notes"] = [*draft["notes"], prompts.note("answer_replaced", state["turn"]["language"])]
+            # What was noted about the words of the model is not true of these.
+            draft["notes"] = [prompts.note("answer_replaced", state["turn"]["language"])]
         elif decision.decision == "approve":
             runtime.stream_writer({"stage": "answer_released"})
         return {"draft": {**draft, "review": review}}

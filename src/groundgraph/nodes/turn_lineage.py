@@ -15,7 +15,7 @@ from langgraph.runtime import ExecutionInfo, Runtime
 from langgraph.store.base import BaseStore, Item, PutOp
 
 from groundgraph.answers.provenance import BEGUN_AS, KEPT_AT, provenance_namespace, reader_notes, stored_record
-from groundgraph.core.evidence import jsonable, preview
+from groundgraph.core.evidence import preview
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_values import Draft, Review, Turn, unread, withheld
 from groundgraph.prompts import Prompts
@@ -41,9 +41,6 @@ def keeps_each_step() -> bool:
 _BRANCHES = ("update", "fork")
 # The step before this one may still be on its way to the disk: so long, and in so many pieces, it is waited for.
 _WAIT, _TRIES = 0.025, 40
-# What tells nothing to a reader of an edit: texts have a place of their own, and the rest is LangGraph's.
-_BY_NAME_ONLY = ("bodies",)
-_MARK = "edited"
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,8 @@ class Lineage:
     Attributes:
         kept_at: the checkpoint that the record was made behind, and its name space.
         own: what the record of a fork has of its own: its id and that of the turn in the thread's state, the record
-            that it was forked from, and what was edited since; nothing for a turn that went one way only.
+            that it was forked from, and what was edited, also where that is nothing; nothing for a turn that went one
+            way only.
     """
 
     kept_at: dict[str, str]
@@ -73,26 +71,24 @@ async def lineage_of(turn: Turn, thread_id: str, store: BaseStore, info: Executi
         info: of the running step.
     """
     here, turn_id = kept_here(info), turn["id"]
-    edited = await _of_edited_message(turn, thread_id, store)
+    begun_again = await _of_edited_message(turn, thread_id, store)
     earlier, saver = await store.aget(provenance_namespace(thread_id), turn_id), running_saver()
     if earlier is None or saver is None or earlier.value.get(KEPT_AT) == here:
-        return Lineage(here, edited)
+        return Lineage(here, begun_again)
     points = await _points(saver, thread_id, turn_id, {here["space"], earlier.value.get(KEPT_AT, here)["space"]}, here)
     # A review that the next question ended left a record and no end.
     reviewed = earlier.value.get("review", {}).get("decision") == "none"
     if not reviewed and not any(point.ends_turn for point in points.values()):
-        return Lineage(here, edited)
-    return Lineage(here, _of_fork(turn_id, here, points, await records_of_turn(store, thread_id, turn_id)))
+        return Lineage(here, begun_again)
+    own = _of_fork(turn_id, here, points, await records_of_turn(store, thread_id, turn_id))
+    return Lineage(here, {**own, "edited": turn["edited"]})
 
 
 async def _of_edited_message(turn: Turn, thread_id: str, store: BaseStore) -> dict[str, Any]:
     """What the record of a turn has of its own that began again with its message edited."""
-    left = turn["edited"]
-    if left is None:
-        return {}
-    edited = {"messages": {turn["message_id"]: {"was": left["question"], "is": turn["question"]}}}
-    recorded = await store.aget(provenance_namespace(thread_id), left["turn_id"])
-    return {**({"forked_from": left["turn_id"]} if recorded else {}), "edited": edited}
+    left = turn["instead_of"]
+    recorded = await store.aget(provenance_namespace(thread_id), left) if left else None
+    return {"forked_from": left} if recorded else {}
 
 
 def _of_fork(
@@ -114,7 +110,6 @@ def _of_fork(
         "turn_id": own_id,
         BEGUN_AS: turn_id,
         "forked_from": max(nearest, key=lambda key: (nearest[key], key == turn_id), default=turn_id),
-        "edited": _edited(points, since),
     }
 
 
@@ -134,8 +129,6 @@ class _Point:
     parent: str
     source: str
     ends_turn: bool
-    values: Mapping[str, Any]
-    versions: Mapping[str, Any]
 
 
 def kept_here(info: ExecutionInfo) -> dict[str, str]:
@@ -172,8 +165,6 @@ def _point(one: CheckpointTuple) -> _Point:
         one.metadata.get("source", ""),
         # Only the last step writes a message and empties the draft; its outputs are no part of a resumed one's.
         written >= {"messages", "draft"} and "turn" not in written,
-        checkpoint["channel_values"],
-        checkpoint["channel_versions"],
     )
 
 
@@ -196,33 +187,6 @@ def _newest_chain(points: Mapping[str, _Point]) -> list[str]:
     began from there, as far as anybody can tell."""
     newest = max(points, default="")
     return _chain(points, newest) if newest and points[newest].source in _BRANCHES else []
-
-
-def _edited(points: Mapping[str, _Point], since: Iterable[str]) -> dict[str, Any]:
-    """What was edited in a state by hand: by channel and name, what it was and what it is."""
-    edited: dict[str, Any] = {}
-    for one in sorted(since):
-        point = points[one]
-        before = points.get(point.parent)
-        if point.source not in _BRANCHES or before is None:
-            continue
-        for channel in sorted(point.versions):
-            if ":" in channel or channel.startswith("__"):
-                continue
-            if point.versions[channel] != before.versions.get(channel):
-                edited.setdefault(channel, {}).update(_changed(channel, before.values, point.values))
-    return edited
-
-
-def _changed(channel: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    was, now = before.get(channel), after.get(channel)
-    if not isinstance(was, Mapping) or not isinstance(now, Mapping) or channel in _BY_NAME_ONLY:
-        return {}
-    return {
-        str(name): {"was": jsonable(was.get(name)), "is": jsonable(now.get(name))}
-        for name in {**was, **now}
-        if name != _MARK and was.get(name) != now.get(name)
-    }
 
 
 # A new question on a thread whose last answer still waits for a person: that review ends, and both turns say so.

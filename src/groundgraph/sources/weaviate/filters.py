@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, TypeVar
+from uuid import UUID
 
 from typing_extensions import override
 
@@ -117,6 +118,9 @@ class PropertyDialect(FilterDialect[FilteredProperty]):
         elif isinstance(operand, bool) or isinstance(operand, str) is not (field.holds in ("text", "uuid")):
             return Pushed(self.never, exact=True)
         elif isinstance(operand, str):
+            if field.holds == "uuid" and _uuid(operand) is None:
+                # What lies on which side of it is told by the check behind the search.
+                return Pushed(None, exact=False)
             operand = clean_text(operand)
         elif field.holds == "int":
             # An integer property refuses fractions; the nearest whole number on the right side says the same.
@@ -163,7 +167,9 @@ def _in_utc(moment: datetime) -> datetime:
 
 def _stored(kind: str, value: Any) -> Any:
     """A value as one of the property's type; None for one that no object can hold."""
-    if kind in ("text", "uuid"):
+    if kind == "uuid":
+        return _uuid(value)
+    if kind == "text":
         return clean_text(value) if isinstance(value, str) else None
     if kind == "boolean":
         return value if isinstance(value, bool) else None
@@ -171,6 +177,14 @@ def _stored(kind: str, value: Any) -> Any:
     if number is None or kind == "number":
         return number
     return int(number) if number.is_integer() and abs(number) <= _LARGEST else None
+
+
+def _uuid(value: Any) -> str | None:
+    # Weaviate refuses a request that compares one with another text, and a turn would tell that as an outage.
+    try:
+        return str(UUID(value)) if isinstance(value, str) else None
+    except ValueError:
+        return None
 
 
 def _is_same(kind: str, value: Any) -> bool:

@@ -465,3 +465,11 @@ async def test_times_that_python_does_not_know_are_shown_as_postgresql_writes_th
     assert "valid_to: infinity\nfounded: 0753-04-21 BC" in found.content
     found = await ask(asked, "How many contracts have a valid_to after 2020?")
     assert not any(result.metadata.get("computed") for result in found)
+
+
+@pytest.mark.covers("R3")
+async def test_a_relation_between_columns_that_cannot_be_compared_is_refused_when_it_is_opened(plant, postgres):
+    postgres.execute("CREATE TABLE stays (id int PRIMARY KEY, pump text)", "plant")
+    told = r"'stays.pump' \(text\) and 'pumps.id' \(\w+\) cannot be compared"
+    with pytest.raises(ConfigurationError, match=told):
+        await ask(source(plant, tables=["stays"], relations=["stays.pump = pumps.id"]), "stays")

@@ -14,11 +14,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Text, cast, column, func, literal, text
 from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.exc import ProgrammingError
 
-from groundgraph.core.errors import ConfigurationError
+from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.exact_number import read_decimal
 from groundgraph.sources.sql.introspect import described, missing_tables
-from groundgraph.sources.sql.postgres.options import create_index
+from groundgraph.sources.sql.postgres.options import create_index, quoted
 from groundgraph.sources.sql.shape import (
     Column,
     TableShape,
@@ -195,7 +196,36 @@ def read_shapes(connection: Connection, wanted: Wanted, *, source: str, where: s
     shapes = _with_keys(connection, {name: shape for name, (shape, _) in found.items()})
     chosen = [replace(shapes[name], name=name) for name in wanted.tables or usual]
     related = [with_relations(shape, wanted.relations, shapes.get, source) for shape in chosen]
+    for shape in related:
+        _check_joins(connection, shape, source)
     return with_spoken_names([described(shape, wanted) for shape in related])
+
+
+_NO_OPERATOR = "42883"
+
+
+def _check_joins(connection: Connection, shape: TableShape, source: str) -> None:
+    """
+    Raises:
+        ConfigurationError: the server cannot compare the columns of a relation; told later, it would be an outage.
+    """
+    for join in shape.joins:
+        sides = [(shape, join.column), (join.other, join.key)]
+        tables = [".".join(map(quoted, (one.namespace, one.relation))) for one, _ in sides]
+        columns = [f"{alias}.{quoted(name)}" for alias, (_, name) in zip("ab", sides, strict=True)]
+        query = f"SELECT 1 FROM {tables[0]} a, {tables[1]} b WHERE {columns[0]} = {columns[1]} LIMIT 0"
+        try:
+            connection.execute(text(query.replace(":", r"\:")))
+        except ProgrammingError as error:
+            if getattr(error.orig, "sqlstate", "") != _NO_OPERATOR:
+                raise
+            told = " and ".join(f"'{one.name}.{name}' ({_type_of(one, name)})" for one, name in sides)
+            problem = f"{told} cannot be compared; a relation leads to a key of the same type"
+            raise ConfigurationError([Problem(f"{source}.relations", problem)]) from error
+
+
+def _type_of(shape: TableShape, name: str) -> str:
+    return next((column.type or column.kind for column in shape.columns if column.name == name), "")
 
 
 def _alone(connection: Connection) -> dict[str, tuple[TableShape, bool]]:
