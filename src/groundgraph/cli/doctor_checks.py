@@ -299,6 +299,7 @@ def _knowledge_base(check: str, file: Path) -> Finding:
         connection = open_for_reading(file)
         try:
             found = version_of(connection)
+            filled = found and connection.execute("SELECT 1 FROM chunks LIMIT 1").fetchone()
         finally:
             connection.close()
     except GroundGraphError as error:
@@ -306,7 +307,7 @@ def _knowledge_base(check: str, file: Path) -> Finding:
     except sqlite3.Error as error:
         todo = f"Delete the file, if it is damaged, and run `{FILL}` again."
         return Finding(check, "fail", f"{file} cannot be read: {error}", todo)
-    if found == 0:
+    if not filled:
         return Finding(check, "warn", f"there is nothing in {file} yet", FILL)
     return Finding(check, "ok", f"{file}, schema version {found}")
 
