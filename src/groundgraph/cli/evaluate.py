@@ -78,7 +78,7 @@ async def _marked(settings: Settings) -> list[MarkedTurn]:
 
     if is_missing(settings, settings.checkpointer) or is_missing(settings, settings.store):
         return []
-    async with open_kept(settings) as graph:
+    async with open_kept(settings, reads=True) as graph:
         assert graph.store is not None
         found = []
         for path in await KeptThreads(graph.store).marked():
