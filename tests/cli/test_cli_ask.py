@@ -59,9 +59,7 @@ def test_a_base_that_holds_nothing_is_unavailable_whoever_made_it(call, docs, tm
         assert (ran.code, ran.err) == (0, "Warning: no document was found there, so nothing was taken in.\n")
     else:
         assert call("ingest", "dcos").code == 1
-    (tmp_path / "groundgraph.yaml").write_text(
-        f"sources: [{{type: knowledge_base, name: knowledge_base, {index}}}]"
-    )
+    (tmp_path / "groundgraph.yaml").write_text(f"sources: [{{type: knowledge_base, name: knowledge_base, {index}}}]")
     asked = call("ask", QUESTION)
     assert asked.code == 3
     assert asked.out.startswith("There is nothing to search in knowledge_base yet. `groundgraph ingest PATH` fills it")

@@ -27,6 +27,7 @@ from groundgraph.core.failure import described, failure_of
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.secret_mask import mask
 from groundgraph.graph.configured_models import configured_embedder, embedding_key, embedding_problem
+from groundgraph.graph.configured_sources import topic_problems
 from groundgraph.graph.knowledge_base_files import knowledge_base_files
 from groundgraph.graph.resources import Resources
 from groundgraph.ingest.build_chains import chains_without_model
@@ -90,6 +91,8 @@ async def probe_sources(settings: Settings) -> list[ProbedSource]:
     """
     resources = Resources.build(settings.without_models())
     try:
+        if problems := topic_problems(settings, resources.sources):
+            raise ConfigurationError(problems)
         return await probed_sources(resources)
     finally:
         await resources.close()

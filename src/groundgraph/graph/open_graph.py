@@ -67,8 +67,10 @@ def open_graph(settings: GivenSettings = None, **parts: Unpack[Parts]) -> OpenGr
 
 
 def open_for_reading(settings: Settings) -> OpenGraph:
-    """As `open_graph`, for what reads old turns and runs none: files that may not be written, such as those of a backup,
-    are opened as they are."""
+    """As `open_graph`, for what reads old turns and runs none.
+
+    Files that may not be written, such as those of a backup, are opened as they are.
+    """
     return OpenGraph(_opened(settings, {}, reads=True))
 
 
