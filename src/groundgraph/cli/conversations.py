@@ -173,6 +173,8 @@ def report(
     Without -o as text, with --json as the full provenance record. The page is one file of at most 300 kB that loads
     nothing, for screen and paper; what it leaves out of long evidence, it says.
     """
+    if out and out.is_dir():
+        raise typer.BadParameter(f"'{out}' is a folder; name a file in it", param_hint="--out")
     settings = find_settings(config)
     record = asyncio.run(_record(settings, thread, turn))
     if out:
