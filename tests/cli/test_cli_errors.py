@@ -188,9 +188,3 @@ def test_an_output_that_is_closed_or_full_ends_without_a_traceback(tmp_path, lin
     assert "Traceback" not in ran.stderr
     assert ran.returncode == (0 if ">&-" in line else 3), ran.stderr
     assert ("No space left on device" in ran.stderr) is ("full" in line)
-
-
-def test_a_report_into_a_folder_is_wrong_use(call, tmp_path):
-    ran = call("report", "t", "-o", str(tmp_path))
-    assert ran.code == 2
-    assert "is a folder; name a file in it" in ran.err
