@@ -46,6 +46,30 @@ def test_a_base_that_was_never_filled_is_unavailable_and_names_the_command(call)
     assert "knowledge_base.sqlite" not in " ".join(document.json["notes"])
 
 
+@pytest.mark.covers("fault 32", "R5")
+@pytest.mark.parametrize("emptied", ["wrong path", "empty folder", "removed"])
+@pytest.mark.parametrize("index", ["", "topic_index: {type: heading_tree}"], ids=["plain", "topic index"])
+def test_a_base_that_holds_nothing_is_unavailable_whoever_made_it(call, docs, tmp_path, emptied, index):
+    if emptied == "removed":
+        call("ingest", "docs")
+        assert [call("documents", "remove", f"docs/{name}").code for name in ("tokens.md", "пароли.txt")] == [0, 0]
+    elif emptied == "empty folder":
+        (tmp_path / "none").mkdir()
+        ran = call("ingest", "none")
+        assert (ran.code, ran.err) == (0, "Warning: no document was found there, so nothing was taken in.\n")
+    else:
+        assert call("ingest", "dcos").code == 1
+    (tmp_path / "groundgraph.yaml").write_text(f"sources: [{{type: knowledge_base, name: knowledge_base, {index}}}]")
+    asked = call("ask", QUESTION)
+    assert asked.code == 3
+    assert asked.out.startswith("There is nothing to search in knowledge_base yet. `groundgraph ingest PATH` fills it")
+    doctor = call("doctor")
+    assert "warn  knowledge base knowledge_base: there is nothing in" in doctor.out
+    assert "but no documents yet: groundgraph ingest PATH" in doctor.out
+    sources = call("sources", "--json").json["sources"]
+    assert ("holds no document" in sources[0]["reason"], sources[0]["answers"]) == (True, False)
+
+
 @pytest.mark.covers("fault 33")
 def test_what_nothing_covers_is_done_and_insufficient(filled):
     ran = filled("ask", "Which mountains are in Peru?", "--json")

@@ -131,6 +131,19 @@ def test_notices_of_the_configuration_are_warnings(call, tmp_path):
     assert "'content' takes its place" in ran.out
 
 
+@pytest.mark.covers("U5", "U6")
+def test_a_topic_index_that_lacks_its_vectors_fails_in_doctor_and_in_config_check(call, tmp_path):
+    index = "sources: [{type: knowledge_base, name: handbook, topic_index: {type: cluster}}]\n"
+    (tmp_path / "groundgraph.yaml").write_text(index)
+    told = "'cluster' works with vectors, and there is no embedding model; set `embeddings`"
+    ran = call("doctor", "--json")
+    assert (ran.code, ran.json["ok"], states(ran)["configuration"]) == (1, False, "fail")
+    assert told in ran.out
+    checked = call("config", "check", "groundgraph.yaml", "--json")
+    assert (checked.code, checked.json["ok"]) == (2, False)
+    assert told in checked.out
+
+
 @pytest.mark.covers("fault 14")
 def test_an_embedding_model_without_its_key_or_provider_fails(call, tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

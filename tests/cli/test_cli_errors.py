@@ -175,3 +175,16 @@ def test_a_reader_that_leaves_is_no_error(filled, tmp_path):
 @pytest.mark.covers("fault 102")
 def test_what_hides_or_reorders_text_is_shown_on_the_terminal():
     assert printable("a\u202eb\x1b[1m\tc\rd\r\n") == "a\ufffdb\ufffd[1m\tc\ufffdd\n"
+
+
+def shell(tmp_path, redirection):
+    command = f"{sys.executable} -m groundgraph {redirection}"
+    return subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("line", ["ask hello >&-", "ask hello --json > /dev/full", "sources --json > /dev/full"])
+def test_an_output_that_is_closed_or_full_ends_without_a_traceback(tmp_path, line):
+    ran = shell(tmp_path, line)
+    assert "Traceback" not in ran.stderr
+    assert ran.returncode == (0 if ">&-" in line else 3), ran.stderr
+    assert ("No space left on device" in ran.stderr) is ("full" in line)

@@ -259,3 +259,26 @@ def test_a_database_that_cannot_be_measured_in_is_told(call, folder):
         ran = call("evaluate", "small", "--sql", url)
         assert ran.code == code
         assert "--sql" in ran.err
+
+
+@pytest.mark.covers("U5")
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--measure", "outcomes", "--sql", "sqlite:///x.db"), "--sql: has no effect with --measure outcomes"),
+        (("--measure", "outcomes", "--vectors", "none"), "--vectors: has no effect"),
+        (("--measure", "outcomes", "--turns"), "--turns: has no effect"),
+        (("--measure", "outcomes", "--as-configured"), "--as-configured: has no effect"),
+        (("--measure", "outcomes", "--qrels", "none.tsv"), "--qrels: has no effect"),
+        (("--measure", "outcomes", "--model"), "--model: there is none in the configuration"),
+        (("--model",), "--model: has no effect with --measure retrieval; it is for --measure outcomes"),
+        (("--wrong",), "--wrong: has no effect"),
+        (("--again", "none.yaml"), "--again: has no effect with --measure retrieval; it is for --recorded"),
+        (("-o", "x.html"), "-o, --out: has no effect"),
+        (("--recorded",), "FOLDER: has no effect with --recorded"),
+    ],
+)
+def test_an_option_that_a_measure_would_leave_aside_is_refused(call, folder, given, told):
+    ran = call("evaluate", "small", *given)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err.replace("\n", " ")

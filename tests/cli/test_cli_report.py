@@ -112,8 +112,8 @@ def test_an_empty_folder_stays_empty(call, tmp_path):
 
 def test_a_page_that_cannot_be_written_is_told(asked):
     ran = asked("report", "a", "-o", "docs")
-    assert ran.code == 3
-    assert "docs" in ran.err
+    assert ran.code == 2
+    assert "'docs' is a folder; name a file in it" in ran.err
     assert "Traceback" not in ran.err
 
 

@@ -10,6 +10,7 @@ from turns import build
 
 from groundgraph.core.document import Document
 from groundgraph.core.embedder import Embedder
+from groundgraph.sources.cascade import CascadeSource
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.testing import NgramEmbeddings
 
@@ -55,3 +56,18 @@ async def test_the_note_is_in_the_language_of_the_question(graph):
 async def test_nothing_found_without_the_vectors_is_unavailable(graph):
     output = await graph.ainvoke({"messages": [HumanMessage("What is a giraffe?")]})
     assert output["outcome"] == "unavailable"
+    assert ": knowledge_base could not be reached" in output["answer"]
+
+
+@pytest.mark.covers("S8", "C1")
+async def test_nothing_found_beside_a_file_that_an_edit_broke_is_no_outage(tmp_path):
+    file = tmp_path / "shop.yaml"
+    file.write_text("sections: {rate: {facts: [The rate is 790 roubles a year.]}}")
+    source = CascadeSource(tmp_path, name="shop")
+    graph = build(base={}, sources=[source])
+    await graph.ainvoke({"messages": [HumanMessage("What is the rate?")]})
+    file.write_text("sections: [")
+    output = await graph.ainvoke({"messages": [HumanMessage("What is a giraffe?")]})
+    await source.close()
+    assert output["outcome"] == "insufficient"
+    assert any("newest files" in note and "shop.yaml, line 2, is wrong" in note for note in output["notes"])

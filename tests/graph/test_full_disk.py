@@ -102,7 +102,7 @@ def test_the_command_ends_with_3_and_a_sentence_and_goes_on_later(asked: Path, b
     files_and_folder(asked, file, inside)
     try:
         ran = command(asked, *question, before=before)
-        read = command(asked, "report", "t", before=before if inside == 0o755 else None)
+        read = command(asked, "report", "t", before=before)
     finally:
         files_and_folder(asked, 0o644, 0o755)
     assert ran.returncode == 3, ran.stderr
@@ -113,6 +113,39 @@ def test_the_command_ends_with_3_and_a_sentence_and_goes_on_later(asked: Path, b
     assert read.returncode == 0, read.stderr
     assert "90 days" in read.stdout
     assert command(asked, *question).returncode == 0
+
+
+@pytest.mark.covers("R5")
+@pytest.mark.parametrize("file", [0o444, 0o644], ids=["file", "folder alone"])
+def test_old_turns_are_read_where_nothing_may_be_written(asked: Path, file) -> None:
+    files_and_folder(asked, file, 0o555)
+    try:
+        listed, shown, told = (
+            command(asked, *line, before=without_rights)
+            for line in (("threads", "list"), ("threads", "show", "t"), ("report", "t"))
+        )
+        removed = command(asked, "documents", "remove", "pump.md", before=without_rights)
+    finally:
+        files_and_folder(asked, 0o644, 0o755)
+    assert [one.returncode for one in (listed, shown, told)] == [0, 0, 0], told.stderr
+    assert "1 turn" in listed.stdout
+    assert "90 days" in shown.stdout
+    assert "90 days" in told.stdout
+    # Beside a base that can be written its log stands already, so the folder's rights do not matter.
+    assert removed.returncode == (3 if file == 0o444 else 0)
+    if removed.returncode:
+        assert "knowledge_base.sqlite' cannot be written" in removed.stderr
+        assert "Allow writing" in removed.stderr
+
+
+def test_a_file_that_is_no_database_is_named_by_an_ingest(tmp_path: Path) -> None:
+    (tmp_path / ".groundgraph").mkdir()
+    (tmp_path / ".groundgraph" / "knowledge_base.sqlite").write_bytes(b"no database at all " * 100)
+    (tmp_path / "pump.md").write_text("# Pump 17\n\nPump 17 is serviced every 90 days.\n")
+    ran = command(tmp_path, "ingest", "pump.md")
+    assert ran.returncode == 3
+    assert "knowledge_base.sqlite' cannot be written: file is not a database" in ran.stderr
+    assert "moved away" in ran.stderr
 
 
 class FullServer(AsyncConnectionPool):

@@ -38,8 +38,12 @@ def absence_outcome(retrievals: Iterable[Retrieval]) -> Outcome:
     outage. So does one that had to search without a part of itself.
     """
     found = list(retrievals)
-    broken = any(_lacks_a_part(entry) or (entry["status"] != "ok" and not lacks_filter(entry)) for entry in found)
-    return "unavailable" if broken or not found else "insufficient"
+    return "unavailable" if any(map(is_out, found)) or not found else "insufficient"
+
+
+def is_out(entry: Retrieval) -> bool:
+    """Whether a source, or a part of it that finds things, could not be asked."""
+    return _lacks_a_part(entry) or (entry["status"] != "ok" and not lacks_filter(entry))
 
 
 def lacks_filter(entry: Retrieval) -> bool:

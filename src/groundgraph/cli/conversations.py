@@ -77,11 +77,12 @@ def is_missing(settings: Settings, saver: SaverSettings) -> bool:
     return saver.type == "sqlite" and not settings.at(saver.path).is_file()
 
 
-def open_kept(settings: Settings) -> AbstractAsyncContextManager[TurnRunner]:
-    """What keeps the conversations; nothing here needs a model, so none has to be installed."""
-    from groundgraph.graph.open_graph import open_graph
+def open_kept(settings: Settings, *, reads: bool = False) -> AbstractAsyncContextManager[TurnRunner]:
+    """What keeps the conversations; nothing here needs a model, so none has to be installed. What only `reads` them
+    gets by without the right to write."""
+    from groundgraph.graph.open_graph import open_for_reading, open_graph
 
-    return open_graph(settings.without_models())
+    return (open_for_reading if reads else open_graph)(settings.without_models())
 
 
 # `groundgraph prune`: a small file of conversations.
@@ -172,6 +173,8 @@ def report(
     Without -o as text, with --json as the full provenance record. The page is one file of at most 300 kB that loads
     nothing, for screen and paper; what it leaves out of long evidence, it says.
     """
+    if out and out.is_dir():
+        raise typer.BadParameter(f"'{out}' is a folder; name a file in it", param_hint="--out")
     settings = find_settings(config)
     record = asyncio.run(_record(settings, thread, turn))
     if out:
@@ -191,7 +194,7 @@ async def _record(settings: Settings, thread: str, turn: str | None) -> dict[str
 
     if is_missing(settings, settings.checkpointer) or is_missing(settings, settings.store):
         raise InputInvalid(f"There is no conversation '{thread}': nothing was asked with this configuration yet.")
-    async with open_kept(settings) as graph:
+    async with open_kept(settings, reads=True) as graph:
         try:
             return {**await load_provenance(graph, thread, turn)}
         except EvidenceMissing as error:
@@ -296,7 +299,7 @@ async def _read(settings: Settings, read: Callable[[BaseStore], Coroutine[Any, A
     """What `read` finds in the store of the conversations; None where nothing was ever kept."""
     if is_missing(settings, settings.checkpointer) or is_missing(settings, settings.store):
         return None
-    async with open_kept(settings) as graph:
+    async with open_kept(settings, reads=True) as graph:
         return await read(graph.store) if graph.store is not None else None
 
 

@@ -27,6 +27,7 @@ from groundgraph.core.failure import described, failure_of
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.secret_mask import mask
 from groundgraph.graph.configured_models import configured_embedder, embedding_key, embedding_problem
+from groundgraph.graph.configured_sources import topic_problems
 from groundgraph.graph.knowledge_base_files import knowledge_base_files
 from groundgraph.graph.resources import Resources
 from groundgraph.ingest.build_chains import chains_without_model
@@ -90,6 +91,8 @@ async def probe_sources(settings: Settings) -> list[ProbedSource]:
     """
     resources = Resources.build(settings.without_models())
     try:
+        if problems := topic_problems(settings, resources.sources):
+            raise ConfigurationError(problems)
         return await probed_sources(resources)
     finally:
         await resources.close()
@@ -299,6 +302,7 @@ def _knowledge_base(check: str, file: Path) -> Finding:
         connection = open_for_reading(file)
         try:
             found = version_of(connection)
+            filled = found and connection.execute("SELECT 1 FROM chunks LIMIT 1").fetchone()
         finally:
             connection.close()
     except GroundGraphError as error:
@@ -306,7 +310,7 @@ def _knowledge_base(check: str, file: Path) -> Finding:
     except sqlite3.Error as error:
         todo = f"Delete the file, if it is damaged, and run `{FILL}` again."
         return Finding(check, "fail", f"{file} cannot be read: {error}", todo)
-    if found == 0:
+    if not filled:
         return Finding(check, "warn", f"there is nothing in {file} yet", FILL)
     return Finding(check, "ok", f"{file}, schema version {found}")
 

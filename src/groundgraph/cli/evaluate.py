@@ -78,7 +78,7 @@ async def _marked(settings: Settings) -> list[MarkedTurn]:
 
     if is_missing(settings, settings.checkpointer) or is_missing(settings, settings.store):
         return []
-    async with open_kept(settings) as graph:
+    async with open_kept(settings, reads=True) as graph:
         assert graph.store is not None
         found = []
         for path in await KeptThreads(graph.store).marked():
@@ -192,7 +192,30 @@ SqlUrl = Annotated[
 ]
 
 
+# What each kind of evaluation takes beside --config and --json.
+_ON_PASSAGES = frozenset({"folder", "measure", "corpus", "queries", "turns", "save", "compare"})
+_TAKEN = {
+    "--recorded": frozenset({"recorded", "again", "out"}),
+    "--measure retrieval": _ON_PASSAGES | {"qrels", "as_configured", "vectors", "sql"},
+    "--measure refusal": _ON_PASSAGES | {"as_configured", "vectors", "sql"},
+    "--measure citations": _ON_PASSAGES,
+    "--measure outcomes": frozenset({"folder", "measure", "queries", "model", "wrong", "save", "compare"}),
+}
+_HINTS = {"folder": "FOLDER", "out": "-o, --out"}
+
+
+def _refuse_idle(context: typer.Context, kind: str) -> None:
+    """Refuse what `kind` would leave aside: its figures would be taken for those of something else."""
+    for name in context.params.keys() - _TAKEN[kind] - {"config", "as_json"}:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            takers = ", ".join(other for other, taken in _TAKEN.items() if name in taken)
+            hint = _HINTS.get(name, f"--{name.replace('_', '-')}")
+            raise typer.BadParameter(f"has no effect with {kind}; it is for {takers}", param_hint=hint)
+
+
 def evaluate(
+    context: typer.Context,
     folder: Folder = None,
     corpus: Passages = None,
     queries: Questions = None,
@@ -219,7 +242,10 @@ def evaluate(
     """
     if save and not save.absolute().parent.is_dir():
         raise typer.BadParameter(f"there is no folder '{save.parent}'", param_hint="--save")
+    _refuse_idle(context, "--recorded" if recorded else f"--measure {measure}")
     settings = find_settings(config)
+    if model and not settings.chat_models:
+        raise typer.BadParameter("there is none in the configuration; set `llm` or `query_llm`", param_hint="--model")
     if recorded:
         evaluate_recorded(settings, find_settings(again) if again else None, out, as_json=as_json)
         raise typer.Exit(DONE)

@@ -157,6 +157,7 @@ def ingest(
     followed = _followed(named or [str(settings.base_dir / str(default))]) if watch else []
     report, file = _run(settings, source, given, quiet=as_json, shared=shared)
     _show(report, file, as_json=as_json, dry_run=dry_run)
+    _note_nothing_found(report)
     if watch:
         _watch(settings, source, given, followed)
     raise typer.Exit(DONE_WITH_FAILURES if report.failed else DONE)
@@ -277,6 +278,12 @@ def _show(report: IngestReport, file: str, *, as_json: bool, dry_run: bool) -> N
         tell(f"Skipped: {skipped['document']}: {skipped['reason']}")
     for reason, names in _by_reason(report.failed).items():
         tell(f"Failed: {', '.join(names)}: {reason}")
+
+
+def _note_nothing_found(report: IngestReport) -> None:
+    """Tell that the run had nothing to do, which a slip in a path looks like."""
+    if not (report.documents or report.failed or report.changed):
+        note("Warning: no document was found there, so nothing was taken in.")
 
 
 def _by_reason(failed: Iterable[Reason]) -> dict[str, list[str]]:

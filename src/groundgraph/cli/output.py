@@ -121,7 +121,8 @@ def _write(text: str) -> None:
 
 def on_terminal() -> bool:
     """Whether standard output is a terminal, so that colours and boxes are wanted."""
-    return sys.stdout.isatty()
+    # There is no stream at all where whoever called closed it.
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def shortened(text: str, limit: int) -> str:
@@ -148,6 +149,10 @@ def report_error(error: BaseException, *, as_json: bool, message: str = "") -> N
     text = mask("\n".join(map(str, problems)) or message or str(error)) or type(error).__name__
     if as_json:
         told = {"type": type(error).__name__, "message": text, "problems": [vars(problem) for problem in problems]}
-        write_json({"error": told})
+        try:
+            write_json({"error": told})
+        except OSError:
+            # The output is what failed: its disk is full, for example.
+            note(f"Error: {text}")
     else:
         note(text if problems else f"Error: {text}")

@@ -14,7 +14,7 @@
     ├── ScopeMissing              a run brings no value for a scope filter
     ├── SourceError               a source could not answer
     │   ├── SourceUnavailable     the service or file behind it is not there
-    │   │   └── NeverIngested     it is a knowledge base that nothing was ever taken into
+    │   │   └── NeverIngested     it is a knowledge base that holds nothing
     │   ├── SourceTimeout         it did not answer within its limit
     │   ├── SchemaChanged         a column or property that it was configured with is gone
     │   ├── TenantUnknown         it keeps tenants apart, and has none of the name that a run brings
@@ -130,7 +130,7 @@ class SourceUnavailable(SourceError):
 
 
 class NeverIngested(SourceUnavailable):
-    """A knowledge base is not there yet, since nothing was ever taken into it."""
+    """A knowledge base is not there yet, or holds no document, so there is nothing to search."""
 
 
 class SourceTimeout(SourceError):

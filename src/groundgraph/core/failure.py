@@ -339,8 +339,9 @@ class Degradation(TypedDict):
     failure: NotRequired[Failure]
 
 
-# Parts without which a source searched no less than it was asked to: a rule chose in place of the model.
-NOTHING_LACKING = frozenset({"categories", "heading_choice"})
+# Parts without which a source searched no less than it was asked to: a rule chose in place of the model, or the last
+# good version of a file was searched in place of a broken one.
+NOTHING_LACKING = frozenset({"categories", "heading_choice", "files"})
 
 _collected: ContextVar[list[Degradation] | None] = ContextVar("groundgraph_degraded", default=None)
 

@@ -1,8 +1,10 @@
-"""Switching a SQLite file to its write-ahead log, beside others that do the same."""
+"""SQLite files with a write-ahead log: switching to it beside others that do the same, and reading without rights."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
+from pathlib import Path
 
 _PAUSE = 0.01
 
@@ -41,3 +43,13 @@ def _switch(connection: sqlite3.Connection) -> None:
 def _is_busy(error: BaseException) -> bool:
     # The lower byte is the primary code; the rest tells a kind of it.
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def reading_uri(path: Path) -> str:
+    """How SQLite opens the file at `path` to read only, also where nothing may be written beside it."""
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    if not os.access(path.parent, os.W_OK) and not Path(f"{path}-wal").exists():
+        # A reader of a WAL database writes beside it, which a read-only folder (a container image) does not
+        # allow.
+        uri += "&immutable=1"
+    return uri

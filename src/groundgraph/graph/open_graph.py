@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Unpack
@@ -12,7 +13,7 @@ from typing import Any, Unpack
 from langgraph.store.base import BaseStore
 
 from groundgraph.core.errors import ConfigurationError, Problem, StorageLocked, StorageUnavailable
-from groundgraph.core.write_ahead_log import use_write_ahead_log
+from groundgraph.core.write_ahead_log import reading_uri, use_write_ahead_log
 from groundgraph.graph.parts import Parts, takes
 from groundgraph.graph.state import TurnOutput
 from groundgraph.graph.turn import turn_graph
@@ -20,7 +21,6 @@ from groundgraph.graph.typed_runs import TurnGraph
 from groundgraph.resilience.blocking import run_blocking, run_in_background
 from groundgraph.resilience.bounds import with_retries
 from groundgraph.settings.load_settings import GivenSettings, settings_of
-from groundgraph.settings.services import SaverSettings
 from groundgraph.settings.settings import Settings
 from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
 from groundgraph.storage.storage_errors import sqlite_error
@@ -66,12 +66,20 @@ def open_graph(settings: GivenSettings = None, **parts: Unpack[Parts]) -> OpenGr
     return OpenGraph(_opened(settings_of(settings), parts))
 
 
+def open_for_reading(settings: Settings) -> OpenGraph:
+    """As `open_graph`, for what reads old turns and runs none.
+
+    Files that may not be written, such as those of a backup, are opened as they are.
+    """
+    return OpenGraph(_opened(settings, {}, reads=True))
+
+
 @asynccontextmanager
-async def _opened(loaded: Settings, parts: Parts) -> AsyncIterator[TurnGraph[TurnOutput]]:
+async def _opened(loaded: Settings, parts: Parts, *, reads: bool = False) -> AsyncIterator[TurnGraph[TurnOutput]]:
     async with AsyncExitStack() as stack:
         server = _Server(stack)
-        saver = await _open_saver(stack, server, loaded, loaded.checkpointer)
-        store = await _open_store(stack, server, loaded, loaded.store)
+        saver = await _open_saver(stack, server, loaded, reads=reads)
+        store = await _open_store(stack, server, loaded, reads=reads)
         graph = turn_graph(loaded, checkpointer=saver, store=store, **parts)
         stack.push_async_callback(graph.resources.close)
         yield graph
@@ -93,14 +101,18 @@ class _Server:
         return self._storage
 
 
-def _prepared(path: Path) -> str:
+def _prepared(path: Path, *, reads: bool) -> str:
     """The file of a saver or a store, with a write-ahead log: without it each batch of the store waits for the disk,
-    more than half of a turn. LangGraph's own switch to it fails when two processes open a new file at once."""
+    more than half of a turn. LangGraph's own switch to it fails when two processes open a new file at once.
+
+    Of a file that is only to be read and cannot be written, the address that opens it so."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(path, timeout=_LOCK_TIMEOUT)) as connection:
             use_write_ahead_log(connection, _LOCK_TIMEOUT)
     except (OSError, sqlite3.Error) as error:
+        if reads and _is_read_only(error) and path.is_file():
+            return reading_uri(path)
         told = sqlite_error(error, str(path))
         raise told or StorageUnavailable(
             f"The file {path} of the checkpointer or the store cannot be used ({error}). Name another file, or free "
@@ -109,7 +121,14 @@ def _prepared(path: Path) -> str:
     return str(path)
 
 
-async def _open_saver(stack: AsyncExitStack, server: _Server, settings: Settings, saver: SaverSettings) -> Any:
+def _is_read_only(error: Exception) -> bool:
+    # In a folder without rights SQLite cannot open the log beside the file.
+    codes = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
+
+
+async def _open_saver(stack: AsyncExitStack, server: _Server, settings: Settings, *, reads: bool) -> Any:
+    saver = settings.checkpointer
     if saver.type == "memory":
         from langgraph.checkpoint.memory import InMemorySaver
 
@@ -119,13 +138,14 @@ async def _open_saver(stack: AsyncExitStack, server: _Server, settings: Settings
     import aiosqlite
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-    path = await run_blocking(_prepared, settings.at(saver.path))
-    connection = await stack.enter_async_context(aiosqlite.connect(path))
+    path = await run_blocking(partial(_prepared, reads=reads), settings.at(saver.path))
+    connection = await stack.enter_async_context(aiosqlite.connect(path, uri=True))
     await connection.execute(_OVERWRITE)
     return AsyncSqliteSaver(connection, serde=CheckpointSerializer())
 
 
-async def _open_store(stack: AsyncExitStack, server: _Server, settings: Settings, saver: SaverSettings) -> BaseStore:
+async def _open_store(stack: AsyncExitStack, server: _Server, settings: Settings, *, reads: bool) -> BaseStore:
+    saver = settings.store
     if saver.type == "memory":
         from langgraph.store.memory import InMemoryStore
 
@@ -138,8 +158,8 @@ async def _open_store(stack: AsyncExitStack, server: _Server, settings: Settings
 
     from groundgraph.storage.sqlite_saver import SqliteStore
 
-    path = await run_blocking(_prepared, settings.at(saver.path))
-    connection = await stack.enter_async_context(aiosqlite.connect(path, isolation_level=None))
+    path = await run_blocking(partial(_prepared, reads=reads), settings.at(saver.path))
+    connection = await stack.enter_async_context(aiosqlite.connect(path, isolation_level=None, uri=True))
     await connection.execute("PRAGMA synchronous=NORMAL")
     await connection.execute(_OVERWRITE)
     store = await stack.enter_async_context(SqliteStore(connection, path))

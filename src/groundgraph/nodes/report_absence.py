@@ -8,7 +8,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from groundgraph.answers.label_gate import LabelGate
-from groundgraph.answers.provenance import absence_outcome, lacks_filter
+from groundgraph.answers.provenance import absence_outcome, is_out, lacks_filter
 from groundgraph.answers.structured_answer import AnswerTemplates, template_variables
 from groundgraph.core.errors import TemplateInvalid
 from groundgraph.core.turn_values import EMPTY_DRAFT, Outcome, Retrieval
@@ -87,7 +87,7 @@ def report_absence(settings: Settings, prompts: Prompts, templates: AnswerTempla
 def _down_or_left_out(prompts: Prompts, retrievals: Collection[Retrieval], outcome: Outcome, language: str) -> str:
     """That sources were down, or were left out for want of a filter; empty where all of them answered."""
     if outcome == "unavailable":
-        failed = list(dict.fromkeys(entry["source"] for entry in retrievals if entry["status"] != "ok"))
+        failed = list(dict.fromkeys(entry["source"] for entry in retrievals if is_out(entry)))
         return prompts.render(_outage(retrievals), language=language, failed=failed)
     needing = sorted({entry["source"] for entry in retrievals if lacks_filter(entry)})
     searched = any(entry["status"] == "ok" for entry in retrievals)

@@ -119,6 +119,13 @@ class GroundedSource(ABC):
         """What the owner of what is searched should change, such as rights that are too wide, a sentence each."""
         return []
 
+    async def check_filled(self) -> None:  # noqa: B027 - optional by contract
+        """Refuse to find nothing where there is nothing to search, which would look as if the texts said nothing.
+
+        Raises:
+            NeverIngested: the source holds no document.
+        """
+
     async def close(self) -> None:  # noqa: B027 - optional by contract
         """Release what the source holds; nothing by default."""
 
@@ -198,6 +205,10 @@ class DelegatingSource(GroundedSource):
     @override
     async def advice(self) -> list[str]:
         return await self.inner.advice()
+
+    @override
+    async def check_filled(self) -> None:
+        await self.inner.check_filled()
 
     @override
     async def close(self) -> None:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from plant_database import change, rows_of
 
 from groundgraph.core.document import Document
-from groundgraph.core.errors import SourceUnavailable, StorageLocked
+from groundgraph.core.errors import NeverIngested, SourceUnavailable, StorageLocked
 from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.search.word_index import WordIndex, Words
 from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource, KnowledgeBaseWriter, searcher
@@ -221,7 +221,7 @@ async def test_what_a_killed_writer_was_writing_stands_in_no_other_s_way(base, k
 SMALL_FILES = """
 import asyncio, resource, sys
 from groundgraph import RetrievalIntent
-from groundgraph.core.errors import SourceUnavailable, StorageLocked
+from groundgraph.core.errors import NeverIngested, SourceUnavailable, StorageLocked
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource, KnowledgeBaseWriter
 from groundgraph.core.knowledge_store import BaseIdentity
 path = sys.argv[1]
@@ -369,7 +369,8 @@ async def test_a_base_without_texts_has_an_index_too(tmp_path):
     path = tmp_path / "kb.sqlite"
     await fill(path, [])
     source = opened(KnowledgeBaseSource(path))
-    assert await ask_ids(source, "apple") == []
+    with pytest.raises(NeverIngested, match=r"holds no document.*groundgraph ingest PATH"):
+        await ask_ids(source, "apple")
     change(path, "DELETE FROM words_gone")
     await fill(path, [Document("a", "apple")])
     assert await ask_ids(source, "apple") == ["a#0"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from typing_extensions import override
 
 from groundgraph.core.chain import IDENTITY, Match, MatchFilter, QueryChains, QueryTransformer, Reranker
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import ConfigurationError, NeverIngested, Problem
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import degraded, degraded_by
 from groundgraph.core.filters import check_filters
@@ -201,7 +201,7 @@ class ChainedSource(NamedSource):
         model that fails is left out too and told through `groundgraph.core.failure`.
 
         Raises:
-            SourceUnavailable: the base does not exist, was never ingested or is damaged.
+            SourceUnavailable: the base does not exist, holds no document or is damaged.
             FilterInvalid: a filter names a field that is not declared.
             EmbeddingModelChanged: the base holds vectors of another model than the embedder's.
             SchemaVersionUnsupported: a newer groundgraph wrote the file.
@@ -269,9 +269,18 @@ class ChainedSource(NamedSource):
             for text, vector in zip(texts, vectors, strict=True)
         ]
         found = await self._searcher.run(searches)
+        if not any(found):
+            await self.check_filled()
         return list(
             await asyncio.gather(*(self._judged(*pair, call.chains) for pair in zip(queries, found, strict=True)))
         )
+
+    @override
+    async def check_filled(self) -> None:
+        if not (await self._searcher.counts())["chunks"]:
+            raise NeverIngested(
+                f"The knowledge base {self._searcher.place} holds no document. Fill it with `groundgraph ingest PATH`."
+            )
 
     async def _judged(self, query: str, matches: Sequence[Match], chains: QueryChains) -> list[Match]:
         judged = await reranked(chains.reranker, query, matches, self._name)

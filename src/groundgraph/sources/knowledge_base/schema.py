@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 import threading
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from groundgraph.core.errors import NeverIngested, SchemaVersionUnsupported, SourceUnavailable, StorageLocked
-from groundgraph.core.write_ahead_log import use_write_ahead_log
+from groundgraph.core.write_ahead_log import reading_uri, use_write_ahead_log
 from groundgraph.search.rank import CHUNKS
 from groundgraph.search.word_index import WordIndex, WordsUnusable, WordTable
 from groundgraph.sources.knowledge_base.saved_vectors import folder_of, save
@@ -160,12 +159,7 @@ def open_for_reading(path: Path, lock_timeout: float = LOCK_TIMEOUT) -> sqlite3.
         SchemaVersionUnsupported: a newer groundgraph wrote the file.
         sqlite3.Error: the file cannot be opened or is no database.
     """
-    uri = f"{path.absolute().as_uri()}?mode=ro"
-    if not os.access(path.parent, os.W_OK) and not Path(f"{path}-wal").exists():
-        # A reader of a WAL database writes beside it, which a read-only folder (a container image) does not
-        # allow.
-        uri += "&immutable=1"
-    connection = sqlite3.connect(uri, uri=True, timeout=lock_timeout, check_same_thread=False)
+    connection = sqlite3.connect(reading_uri(path), uri=True, timeout=lock_timeout, check_same_thread=False)
     try:
         check_version(connection, path)
         connection.execute("PRAGMA cache_size = -16000")

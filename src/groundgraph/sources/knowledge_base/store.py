@@ -73,7 +73,7 @@ class EmbeddedStore:
         With `rebuild`, all vectors are dropped and every document counts as changed, so that another embedding model
         can be used; until a document is written anew it is found by its words.
         """
-        await run_blocking(lambda: self._opened().settle(identity, rebuild=rebuild))
+        await run_blocking(self._change, lambda writer: writer.settle(identity, rebuild=rebuild))
         return ()
 
     async def stored(self, names: Iterable[str]) -> dict[str, StoredDocument]:
@@ -97,7 +97,7 @@ class EmbeddedStore:
         """See `KnowledgeStore.remove`."""
         if not await run_blocking(self._path.exists):
             return 0
-        return await run_blocking(lambda: self._opened().remove(filter(ledger.can_be_name, names)))
+        return await run_blocking(self._change, lambda writer: writer.remove(filter(ledger.can_be_name, names)))
 
     async def documents(self) -> list[StoredDocument]:
         """See `KnowledgeStore.documents`.
@@ -141,7 +141,7 @@ class EmbeddedStore:
 
     async def tidy(self) -> None:
         """See `KnowledgeStore.tidy`."""
-        await run_blocking(lambda: self._opened().tidy())
+        await run_blocking(self._change, KnowledgeBaseWriter.tidy)
 
     async def close(self) -> None:
         """See `KnowledgeStore.close`; closing twice is harmless."""
@@ -153,6 +153,21 @@ class EmbeddedStore:
                 return work(connection)
 
         return self._readers.run(within)
+
+    def _change(self, work: Callable[[KnowledgeBaseWriter], T]) -> T:
+        """What `work` returns.
+
+        Raises:
+            SourceUnavailable: the file cannot be written, or is no database.
+        """
+        try:
+            return work(self._opened())
+        except sqlite3.Error as error:
+            raise SourceUnavailable(
+                f"The knowledge base '{self._path}' cannot be written: {error}. Allow writing to the file and its "
+                "folder, or make room there; a file that is damaged or no database is to be deleted or moved away, and "
+                "filled anew by `groundgraph ingest PATH`."
+            ) from error
 
     def _opened(self) -> KnowledgeBaseWriter:
         with self._opening:
@@ -171,7 +186,7 @@ class EmbeddedStore:
                 ready[prepared.document.name] = document_rows(prepared)
             except (ValueError, TypeError) as error:
                 failed[prepared.document.name] = f"it cannot be stored: {error}"
-        return {**failed, **self._opened().write(list(ready.values()))}
+        return {**failed, **self._change(lambda writer: writer.write(list(ready.values())))}
 
     def _close(self) -> None:
         with self._opening:

@@ -83,7 +83,7 @@ class TopicIndexSource(DelegatingSource):
         `intent.raw_data["topic_index"]` goes over the profile of the intent's scope, and that over the configuration.
 
         Raises:
-            SourceUnavailable: the source has not what the index works with, or is not there.
+            SourceUnavailable: the source has not what the index works with, holds nothing, or is not there.
             FilterInvalid: a filter names a field that is not declared.
         """
         filters = check_filters(self.get_schema(), intent.filters.get(self.name, {}), source=self.name)
@@ -94,6 +94,8 @@ class TopicIndexSource(DelegatingSource):
         for question in intent.text_queries:
             for result in await self._answer(Asked(question, options, score_threshold, filters)):
                 found.setdefault(result.passage, result)
+        if not found:
+            await self.inner.check_filled()
         return list(found.values())
 
     async def metadata_fields(self) -> set[str]:
