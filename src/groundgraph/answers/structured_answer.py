@@ -28,7 +28,7 @@ from groundgraph.answers.sentence_index import question_weights, running_lines, 
 from groundgraph.core.characters import without_hidden
 from groundgraph.core.errors import Problem, TemplateInvalid
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.turn_values import EMPTY_DRAFT, ClusterValue, Divider, Draft, FoundQuote, Needs
+from groundgraph.core.turn_values import EMPTY_DRAFT, ClusterValue, Divider, Doubted, Draft, FoundQuote, Needs
 from groundgraph.prompts import Prompts, fenced
 from groundgraph.settings.answers import SynthesisSettings
 from groundgraph.text.follow_up import asked_parts, question_behind, standing_question
@@ -285,6 +285,7 @@ def structured_draft(
     *,
     opening: str = "",
     doubt: Sequence[str] | None = None,
+    doubted: Doubted | None = None,
     needs: Sequence[Needs] = (),
     listed: bool = False,
 ) -> Draft:
@@ -292,14 +293,14 @@ def structured_draft(
     What was found besides its quotes is `listed` below the built-in one.
 
     `opening` stands in the place of quotes in the built-in one: the reply to small talk, which no evidence answers.
-    For a `doubt`, a note and the built-in answer itself say that the question may not be answered. Where an answer
-    `needs` a computation, or no sentence answers, the outcome is `insufficient`, and what comes closest is shown as
-    such.
+    For a `doubt`, a note and the built-in answer itself say that the question may not be answered, and the note says
+    by `doubted` why. Where an answer `needs` a computation, or no sentence answers, the outcome is `insufficient`, and
+    what comes closest is shown as such.
 
     Labels are numbered by first use. The built-in template prints the label of every result and no other, so only a
     template of the user's passes the gate.
     """
-    notes = [] if opening else _doubt_notes(templates.prompts, doubt, language)
+    notes = [] if opening else _doubt_notes(templates.prompts, doubt, doubted, language)
     doubtful = bool(notes or needs)
     own = _by_own_template(templates, variables, language, notes) if templates.has_own else None
     if not (own or opening or needs):
@@ -346,9 +347,9 @@ def _by_built_in_template(
     return {**EMPTY_DRAFT, "text": text, "order": order, "body": _listing_at(text), "quotes": quotes}
 
 
-def _doubt_notes(prompts: Prompts, doubt: Sequence[str] | None, language: str) -> list[str]:
+def _doubt_notes(prompts: Prompts, doubt: Sequence[str] | None, doubted: Doubted | None, language: str) -> list[str]:
     missing = ", ".join((doubt or [])[:MAX_MISSING])
-    return [] if doubt is None else [prompts.note("may_not_answer", language, missing=missing)]
+    return [] if doubt is None else [prompts.note("may_not_answer", language, missing=missing, why=doubted)]
 
 
 def _rows_notes(prompts: Prompts, quotes: Sequence[Mapping[str, Any]], language: str) -> list[str]:
