@@ -184,6 +184,17 @@ def lacks_name(question: str, evidence: Sequence[SourceResult], language: str) -
     return any(script_of(word[0]) in scripts for word in lacking)
 
 
+def held_in_any_form(asked: frozenset[str], result: SourceResult) -> frozenset[str]:
+    """Those of the stems `asked` that `result` holds, or of which it holds another form."""
+    piece = _read(*_texts(result))
+    return frozenset(stem for stem in asked if stem in piece.counts or _is_begun(stem, piece))
+
+
+def _is_begun(stem: str, piece: _Piece) -> bool:
+    long = len(stem) >= SAME_BEGINNING and stem.isalpha()
+    return long and f" {stem[:SAME_BEGINNING]}" in piece.forms
+
+
 def _texts(result: SourceResult) -> tuple[str, str, str]:
     metadata = result.metadata
     return result.content, str(metadata.get("title") or ""), str(metadata.get("section") or "")

@@ -62,15 +62,20 @@ class Quote:
 
 
 def select_quotes(
-    question: str, evidence: Sequence[SourceResult], limit: int = MAX_QUOTES, behind: str = ""
+    question: str,
+    evidence: Sequence[SourceResult],
+    limit: int = MAX_QUOTES,
+    behind: str = "",
+    among: Sequence[int] = (),
 ) -> list[Quote]:
     """At most `limit` blocks, the one that is worth most first; deterministic, without a model.
 
     An answer mostly stands in several sentences of one piece of evidence. So those of the piece that holds the best
-    sentence have only to be the best that are left, and those of other pieces must come close to it.
+    sentence have only to be the best that are left, and those of other pieces must come close to it. With labels
+    `among` which they stand, nothing else is quoted.
     """
     asked = Asked.of(question, evidence, behind)
-    candidates = candidates_of(asked, evidence, cut=RELATIVE_CUT, share=LEAST_SHARE)
+    candidates = candidates_of(asked, evidence, cut=RELATIVE_CUT, share=LEAST_SHARE, among=among)
     if not any(candidate.score >= LEAST_SHARE for candidate in candidates):
         return [] if any(candidate.holds_some for candidate in candidates) else _in_other_words(evidence)[:limit]
     best = max(candidates, key=lambda candidate: candidate.worth)

@@ -8,7 +8,11 @@ from functools import partial, reduce
 from itertools import chain
 from typing import Any
 
+from langchain_core.messages import HumanMessage
+
 from groundgraph.answers.agreement import answerable, lacks_code, lacks_name, missing_words
+from groundgraph.answers.answer_prompt import recent_conversation
+from groundgraph.answers.leaning import Apart, stands_apart
 from groundgraph.answers.named_values import left_out, with_values
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter, reworded
 from groundgraph.answers.table_rows import row_doubt
@@ -18,7 +22,7 @@ from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import own_words, standing_question
+from groundgraph.text.follow_up import own_words, question_behind, question_of, questions_behind, standing_question
 from groundgraph.text.small_talk import parting_words
 from groundgraph.text.wording import marks_in, names_another
 
@@ -94,9 +98,18 @@ class Judge:
             told["issues"] = [*view.ranking["issues"], note]
         if held.chance < threshold or (threshold > 0 and lacks_name(held.own, held.results, language)):
             told["doubt"] = missing_words(held.asked, held.results)
-        elif threshold > 0 and (rows := row_doubt(held.asked, held.results)):
-            told |= {"doubt": rows.names, "doubted": rows.why}
+        elif threshold > 0:
+            told |= self._doubts_of_pieces(held, view)
         return told
+
+    def _doubts_of_pieces(self, held: _Judgement, view: View) -> Any:
+        """What changes where the words of the question stand in pieces that still do not answer it: in rows that it
+        does not tell apart, or apart from what it leans on."""
+        if apart := _apart(view, self.settings.intent.max_context_turns, held.results):
+            return {"doubt": apart.words, "doubted": None if apart.lacking else "apart"}
+        if rows := row_doubt(held.asked, held.results):
+            return {"doubt": rows.names, "doubted": rows.why}
+        return {}
 
     def _good_enough(self, chance: float) -> bool:
         least = self.settings.retrieval.answerable_threshold
@@ -232,6 +245,16 @@ def _leans(state: RankingInput) -> bool:
     intent = state["intent"]
     asked = _searched(state)
     return intent["mode"] == "message" and any(query not in asked for query in intent["text_queries"])
+
+
+def _apart(view: View, turns: int, results: Sequence[SourceResult]) -> Apart | None:
+    """What the message of the turn names apart from the questions that it leans on; None where it leans on none."""
+    turn = view.turn
+    if not question_behind(turn["question"], view.state["intent"]):
+        return None
+    earlier = recent_conversation(view.state.get("messages", []), turn, turns)
+    questions = [str(one.text) for one in earlier if isinstance(one, HumanMessage)]
+    return stands_apart(question_of(turn["question"]), questions_behind(questions), results)
 
 
 def _judged_questions(state: RankingInput) -> list[str]:
