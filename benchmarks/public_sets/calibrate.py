@@ -1,4 +1,4 @@
-"""The curves of `groundgraph.nodes.works.judge_evidence`: `python -m benchmarks.public_sets.calibrate FOLDER`.
+"""The curves of `groundgraph.answers.agreement`: `python -m benchmarks.public_sets.calibrate FOLDER`.
 
 Fits a logistic curve, by Newton's method with a little ridge, to questions whose passage is in the base (as many by
 weight as the others), the same with the passage taken away, and those of the other sets. Each set's figures come from a
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from benchmarks.public_sets.sets import CLAPNQ, PUBLIC_SETS, REWRITE, XQUAD_EN, XQUAD_EN_PARAGRAPHS
+from groundgraph.answers.agreement import Agreement, agreement
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import GroundGraphError
 from groundgraph.core.evidence import SourceResult
@@ -25,7 +26,6 @@ from groundgraph.evals.corpus_base import corpus_base
 from groundgraph.evals.dataset import Dataset, load_dataset
 from groundgraph.evals.measures import area_under_curve
 from groundgraph.evals.stored_vectors import StoredVectors, stored_embedder
-from groundgraph.nodes.works.judge_evidence import Agreement, agreement
 from groundgraph.settings.search import RetrievalSettings
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.text.words import bm25, idf, query_stems, stems

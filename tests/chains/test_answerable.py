@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.core.evidence import SourceResult
-from groundgraph.nodes.works.judge_evidence import (
+from groundgraph.answers.agreement import (
     FOUND_BY,
     MOST_BY,
     Agreement,
@@ -19,6 +18,7 @@ from groundgraph.nodes.works.judge_evidence import (
     lacks_name,
     missing_words,
 )
+from groundgraph.core.evidence import SourceResult
 
 PIECES = ["access tokens expire", "an hour", "Токен действует час", "penguins", "access", "", "[1]", "👩\u200d💻 שלום"]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=6).map(". ".join)

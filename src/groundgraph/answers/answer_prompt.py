@@ -14,7 +14,7 @@ from groundgraph.answers.label_gate import LabelGate
 from groundgraph.answers.reply_gates import ABSTENTION
 from groundgraph.answers.structured_answer import AnswerTemplates, structured_draft, template_variables
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.turn_values import Citation, ClusterValue, Divider, Draft, Flag, ModelCall, Needs, Turn
+from groundgraph.core.turn_values import Citation, ClusterValue, Divider, Doubted, Draft, Flag, ModelCall, Needs, Turn
 from groundgraph.models.replies import prompt_messages
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Options
@@ -58,6 +58,7 @@ class Assignment:
     divider: Divider | None = None
     correction: Correction | None = None
     doubt: Sequence[str] | None = None
+    doubted: Doubted | None = None
     insufficient: bool = False
     needs: Sequence[Needs] = ()
 
@@ -95,6 +96,7 @@ class Assignment:
             self.turn["language"],
             opening=self.opening,
             doubt=self.doubt,
+            doubted=self.doubted,
             needs=self.needs,
             listed=listed,
         )

@@ -79,16 +79,23 @@ class Candidate(NamedTuple):
 
 
 def candidates_of(
-    asked: Asked, evidence: Sequence[SourceResult], *, cut: float = 0.0, share: float = 0.0
+    asked: Asked,
+    evidence: Sequence[SourceResult],
+    *,
+    cut: float = 0.0,
+    share: float = 0.0,
+    among: Sequence[int] = (),
 ) -> list[Candidate]:
     """The sentences that can be quoted and have to do with the question, of equal ones the first.
 
     Left out is a piece of evidence of which none can be worth `cut` of the best one so far that has a score of `share`:
-    most of a long list is.
+    most of a long list is; and with labels `among` which they stand, all other evidence.
     """
     found: dict[str, Candidate] = {}
     most = 0.0
     for label, result in enumerate(evidence if asked.weights else (), 1):
+        if among and label not in among:
+            continue
         for candidate in _candidates_in(label, result, asked, evidence[0], cut * most):
             found.setdefault(candidate.text, candidate)
             if candidate.score >= share:

@@ -12,6 +12,7 @@ from groundgraph.answers.check_support import names_in
 from groundgraph.answers.evidence_blocks import INTRODUCES, MAX_BLOCK, Shape, block_around, has_lines
 from groundgraph.answers.quote_candidates import Asked, Candidate, candidates_of, hidden_in, stems_above
 from groundgraph.answers.sentence_index import running_lines, sentences_of, stems_of
+from groundgraph.answers.table_rows import doubt_of_rows, rows_alike, rows_of_another_value, table_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import FoundQuote
 from groundgraph.text.original import Original
@@ -61,15 +62,20 @@ class Quote:
 
 
 def select_quotes(
-    question: str, evidence: Sequence[SourceResult], limit: int = MAX_QUOTES, behind: str = ""
+    question: str,
+    evidence: Sequence[SourceResult],
+    limit: int = MAX_QUOTES,
+    behind: str = "",
+    among: Sequence[int] = (),
 ) -> list[Quote]:
     """At most `limit` blocks, the one that is worth most first; deterministic, without a model.
 
     An answer mostly stands in several sentences of one piece of evidence. So those of the piece that holds the best
-    sentence have only to be the best that are left, and those of other pieces must come close to it.
+    sentence have only to be the best that are left, and those of other pieces must come close to it. With labels
+    `among` which they stand, nothing else is quoted.
     """
     asked = Asked.of(question, evidence, behind)
-    candidates = candidates_of(asked, evidence, cut=RELATIVE_CUT, share=LEAST_SHARE)
+    candidates = candidates_of(asked, evidence, cut=RELATIVE_CUT, share=LEAST_SHARE, among=among)
     if not any(candidate.score >= LEAST_SHARE for candidate in candidates):
         return [] if any(candidate.holds_some for candidate in candidates) else _in_other_words(evidence)[:limit]
     best = max(candidates, key=lambda candidate: candidate.worth)
@@ -227,8 +233,6 @@ def _in_other_words(evidence: Sequence[SourceResult]) -> list[Quote]:
 
 
 MAX_ROWS = 10
-# Longer ones are texts that stand in a table.
-ROW_CHARS = 300
 
 
 class Alike(NamedTuple):
@@ -258,47 +262,41 @@ def asked_rows(evidence: Sequence[SourceResult]) -> Alike | None:
 
 def with_rows_alike(question: str, quotes: list[Quote], evidence: Sequence[SourceResult]) -> Alike:
     """`quotes`, with at most `MAX_ROWS` rows that hold the same words of the question as the first row among them; none
-    more where other evidence holds more of the question."""
+    more where other evidence holds more of the question. Rows with another value than it names are left out."""
+    quotes = _of_value(question, quotes, evidence)
     first = _first_row(quotes, evidence)
-    alike = _labels_alike(first.label, Asked.of(question, evidence), evidence) if first else []
+    others = rows_of_another_value(question, first.label, evidence) if first else ()
+    found_alike = rows_alike(first.label, Asked.of(question, evidence), evidence) if first else []
+    alike = [label for label in found_alike if label not in others]
     if first is None or len(alike) < 2:
         return Alike(quotes, frozenset(), 0)
     quoted = {quote.label: quote for quote in quotes}
     shown = alike[:MAX_ROWS]
     rows = [quoted.get(label) or _whole(label, evidence[label - 1]) for label in shown]
     # None of the rows stands before the first.
-    at, others = quotes.index(first), [quote for quote in quotes if quote.label not in alike]
-    found = 0 if quoted.keys() >= set(alike) else len(alike)
-    return Alike([*others[:at], *rows, *others[at:]], frozenset(shown), found)
+    at, besides = quotes.index(first), [quote for quote in quotes if quote.label not in alike]
+    # Of rows of which some say the opposite it is not told that they fit alike.
+    told = not quoted.keys() >= set(alike) and doubt_of_rows(question, [evidence[label - 1] for label in alike]) is None
+    return Alike([*besides[:at], *rows, *besides[at:]], frozenset(shown), len(alike) if told else 0)
+
+
+def _of_value(question: str, quotes: list[Quote], evidence: Sequence[SourceResult]) -> list[Quote]:
+    """`quotes` without the rows that have another value than the question names; the first row that has it is in their
+    place."""
+    first = _first_row(quotes, evidence)
+    others = rows_of_another_value(question, first.label, evidence) if first else ()
+    if first is None or not others:
+        return quotes
+    table, kept = table_of(evidence[first.label - 1]), [quote for quote in quotes if quote.label not in others]
+    if any(table_of(evidence[quote.label - 1]) == table for quote in kept):
+        return kept
+    labels = (label for label, result in enumerate(evidence, 1) if table_of(result) == table and label not in others)
+    own, at = next(labels), quotes.index(first)
+    return [*kept[:at], _whole(own, evidence[own - 1]), *kept[at:]]
 
 
 def _first_row(quotes: Sequence[Quote], evidence: Sequence[SourceResult]) -> Quote | None:
-    return next((quote for quote in quotes if any(_group(evidence[quote.label - 1]))), None)
-
-
-def _labels_alike(first: int, asked: Asked, evidence: Sequence[SourceResult]) -> list[int]:
-    """The labels of the rows of one table that hold the same words of the question as the row `first`; none where it
-    holds no word, or something else holds more."""
-    held = [asked.stems & _stems(result) for result in evidence]
-    own, group = held[first - 1], _group(evidence[first - 1])
-    if not own or any(asked.share(own) < asked.share(one) for one in held):
-        return []
-    pairs = zip(held, evidence, strict=True)
-    return [label for label, (one, result) in enumerate(pairs, 1) if one == own and _group(result) == group]
-
-
-def _group(result: SourceResult) -> tuple[str, str]:
-    """The source and the table, or the file, of which `result` is a short row; two empty texts when it is none."""
-    told, content = result.metadata, result.content
-    if len(content) > ROW_CHARS or content.partition(":")[0] not in told:
-        return "", ""
-    if "file_row" in told:
-        return result.source_name, str(told.get("document"))
-    return (result.source_name, str(told["table"])) if "table" in told and "key" in told else ("", "")
-
-
-def _stems(result: SourceResult) -> frozenset[str]:
-    return stems_of(result.content) | stems_of(str(result.metadata.get("section") or ""))
+    return next((quote for quote in quotes if any(table_of(evidence[quote.label - 1]))), None)
 
 
 def _whole(label: int, result: SourceResult) -> Quote:

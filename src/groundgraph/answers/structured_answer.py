@@ -11,6 +11,7 @@ from jinja2 import Template
 from groundgraph.answers.citations import reference
 from groundgraph.answers.evidence_blocks import Shape, ends_in_lines, in_markdown
 from groundgraph.answers.label_gate import LabelGate, escape_labels
+from groundgraph.answers.leaning import told_together
 from groundgraph.answers.provenance import reworded
 from groundgraph.answers.quotes import (
     Alike,
@@ -28,7 +29,7 @@ from groundgraph.answers.sentence_index import question_weights, running_lines, 
 from groundgraph.core.characters import without_hidden
 from groundgraph.core.errors import Problem, TemplateInvalid
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.turn_values import EMPTY_DRAFT, ClusterValue, Divider, Draft, FoundQuote, Needs
+from groundgraph.core.turn_values import EMPTY_DRAFT, ClusterValue, Divider, Doubted, Draft, FoundQuote, Needs
 from groundgraph.prompts import Prompts, fenced
 from groundgraph.settings.answers import SynthesisSettings
 from groundgraph.text.follow_up import asked_parts, question_behind, standing_question
@@ -109,8 +110,17 @@ def _answering(asked: str, evidence: Sequence[SourceResult], behind: str) -> lis
     """The quotes for `asked`, by its parts or as a whole; first with the words of what it leans on."""
     if found := select_for_parts(asked_parts(asked), evidence):
         return found
-    found = select_quotes(asked, evidence, behind=behind) or (select_quotes(asked, evidence) if behind else [])
+    found = _with_what_is_behind(asked, evidence, behind) if behind else []
+    found = found or select_quotes(asked, evidence)
     return with_hidden(asked, with_names(asked, found, evidence), evidence)
+
+
+def _with_what_is_behind(asked: str, evidence: Sequence[SourceResult], behind: str) -> list[Quote]:
+    """The quotes for `asked` and what it leans on: of the pieces that tell of both, where there are any."""
+    among = told_together(asked, [behind], evidence)
+    return (select_quotes(asked, evidence, behind=behind, among=among) if among else []) or select_quotes(
+        asked, evidence, behind=behind
+    )
 
 
 def _quote_row(quote: Quote, result: SourceResult, referred: str) -> dict[str, Any]:
@@ -285,6 +295,7 @@ def structured_draft(
     *,
     opening: str = "",
     doubt: Sequence[str] | None = None,
+    doubted: Doubted | None = None,
     needs: Sequence[Needs] = (),
     listed: bool = False,
 ) -> Draft:
@@ -292,14 +303,14 @@ def structured_draft(
     What was found besides its quotes is `listed` below the built-in one.
 
     `opening` stands in the place of quotes in the built-in one: the reply to small talk, which no evidence answers.
-    For a `doubt`, a note and the built-in answer itself say that the question may not be answered. Where an answer
-    `needs` a computation, or no sentence answers, the outcome is `insufficient`, and what comes closest is shown as
-    such.
+    For a `doubt`, a note and the built-in answer itself say that the question may not be answered, and the note says
+    by `doubted` why. Where an answer `needs` a computation, or no sentence answers, the outcome is `insufficient`, and
+    what comes closest is shown as such.
 
     Labels are numbered by first use. The built-in template prints the label of every result and no other, so only a
     template of the user's passes the gate.
     """
-    notes = [] if opening else _doubt_notes(templates.prompts, doubt, language)
+    notes = [] if opening else _doubt_notes(templates.prompts, doubt, doubted, language)
     doubtful = bool(notes or needs)
     own = _by_own_template(templates, variables, language, notes) if templates.has_own else None
     if not (own or opening or needs):
@@ -346,9 +357,9 @@ def _by_built_in_template(
     return {**EMPTY_DRAFT, "text": text, "order": order, "body": _listing_at(text), "quotes": quotes}
 
 
-def _doubt_notes(prompts: Prompts, doubt: Sequence[str] | None, language: str) -> list[str]:
+def _doubt_notes(prompts: Prompts, doubt: Sequence[str] | None, doubted: Doubted | None, language: str) -> list[str]:
     missing = ", ".join((doubt or [])[:MAX_MISSING])
-    return [] if doubt is None else [prompts.note("may_not_answer", language, missing=missing)]
+    return [] if doubt is None else [prompts.note("may_not_answer", language, missing=missing, why=doubted)]
 
 
 def _rows_notes(prompts: Prompts, quotes: Sequence[Mapping[str, Any]], language: str) -> list[str]:

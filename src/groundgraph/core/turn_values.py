@@ -142,6 +142,11 @@ class Retrieval(TypedDict):
     elapsed_ms: float
 
 
+Doubted = Literal["by_column", "by_negation", "apart"]
+"""Why an answer may be none though the evidence holds the words of the question: these name a column of rows and none
+of its values, or ask which rows something does not hold for, or stand apart from what was asked before."""
+
+
 class Ranking(TypedDict):
     """The merged evidence: the n-th reference has the label n.
 
@@ -149,8 +154,8 @@ class Ranking(TypedDict):
     once. `style` is the style that writes the answer, None when there is nothing to write it from. `answerable` is the
     chance that the evidence answers the question; when it is too small, the ranking is `insufficient`: what is left is
     only what comes closest. `doubt` is None unless the chance is so small that an answer which no model writes must say
-    so: the words of the question that no piece holds. `needs` is what an answer would have to compute, which is not
-    done.
+    so: the words of the question that no piece holds, or those that `doubted`, why it is told, is about. `needs` is
+    what an answer would have to compute, which is not done.
 
     One work after the other changes `refs`: `works` says which ran and what each made of them, `strategies` how,
     `joined` of which pieces a joined one consists, `issues` what a reader must know, `calls` the models that a reranker
@@ -165,6 +170,7 @@ class Ranking(TypedDict):
     answerable: float
     insufficient: bool
     doubt: list[str] | None
+    doubted: NotRequired[Doubted | None]
     needs: list[Needs]
     strategies: dict[str, Any]
     joined: dict[str, list[str]]

@@ -20,8 +20,6 @@ from groundgraph.settings.services import CheckpointerSettings, StoreSettings
 from groundgraph.settings.settings import Settings
 
 _ANSWER_CHARS = 300
-# Stands for the words that a note names.
-_WORDS = "\0"
 
 
 @dataclass(frozen=True)
@@ -132,8 +130,9 @@ def _leads_to(citation: Mapping[str, Any], holder: str) -> bool:
 def has_doubt(output: Mapping[str, Any], prompts: Prompts) -> bool:
     """Whether a note says that the question may not be answered: only by its words can a note be told from others."""
     language = output["provenance"].get("language", "en")
-    begins, whole = (prompts.note("may_not_answer", language, missing=missing) for missing in (_WORDS, ""))
-    return any(note.startswith((begins.partition(_WORDS)[0], whole)) for note in output["notes"])
+    # Behind the colon stands why.
+    begins = prompts.note("may_not_answer", language, missing="").partition(":")[0]
+    return any(note.startswith(begins) for note in output["notes"])
 
 
 # How often messages got what they must get.

@@ -47,7 +47,7 @@ class Answered:
         query: its id.
         documents: the ids of the documents found, the best first, each at the rank of its best chunk.
         relevances: of each of `documents` that of its best chunk.
-        answerable: `support.answerable` of a turn; see `groundgraph.nodes.works.judge_evidence`.
+        answerable: `support.answerable` of a turn; see `groundgraph.answers.agreement`.
         failures: why sources or models failed; a sentence each.
     """
 

@@ -72,6 +72,7 @@ async def assignment(
         clusters=ranking["clusters"],
         divider=ranking["divider"],
         doubt=ranking["doubt"],
+        doubted=ranking.get("doubted"),
         needs=ranking["needs"],
         insufficient=ranking["insufficient"],
     )

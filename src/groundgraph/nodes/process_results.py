@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NotRequired, TypeVar
 
+from langchain_core.messages import AnyMessage
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
@@ -91,6 +92,7 @@ async def counted(counter: TokenCounter, work: Callable[[], T]) -> T:
 class RankingInput(TypedDict, total=False):
     """What the works read of a turn's state."""
 
+    messages: list[AnyMessage]
     metadata: dict[str, Any]
     turn: Turn
     intent: IntentState

@@ -50,7 +50,7 @@ from groundgraph.settings.context import Context, Options, options_in_force
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource, ask
 
-# The scores that mean the same for every question: see `groundgraph.nodes.works.judge_evidence`.
+# The scores that mean the same for every question: see `groundgraph.answers.agreement`.
 FITS = ("lexical", "vector")
 # They stand in every checkpoint between the search and the end of the turn.
 PREVIEWS = 20

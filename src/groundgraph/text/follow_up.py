@@ -401,6 +401,8 @@ def standing_question(question: str, intent: Mapping[str, Any]) -> str:
     return str(queries[0]) if leans else question_of(asked)
 
 
+# What "3.4.1" is more than one word by.
+_JOINED_NUMBER = re.compile(r"(?<=\d)[.,](?=\d)")
 # With more content words a question says itself what it is about, though it points back: "what did Luther say of them?"
 LEANING_WORDS = 2
 
@@ -408,12 +410,23 @@ LEANING_WORDS = 2
 def question_behind(message: str, intent: Mapping[str, Any]) -> str:
     """The question on which `message` leans, as it was searched for; empty where it leans on none, or has more than
     `LEANING_WORDS` content words of its own."""
-    if len(own_words(message)) > LEANING_WORDS:
+    if len(own_words(_JOINED_NUMBER.sub("", message))) > LEANING_WORDS:
         return ""
     queries = intent.get("text_queries") or [message]
     joined = str(queries[0])
     leans = intent.get("mode") == "message" and message and joined != message and joined.endswith(message)
     return joined.removesuffix(message).strip() if leans else ""
+
+
+def questions_behind(questions: Sequence[str]) -> list[str]:
+    """Of the questions asked before, in order, those on which the next one may lean: the last, and as long as one leans
+    itself, the one before it."""
+    found: list[str] = []
+    for question in reversed(questions):
+        found.append(question)
+        if not is_follow_up(question):
+            break
+    return found[::-1]
 
 
 def contextualised(message: str, previous: str) -> str:

@@ -22,6 +22,11 @@ def denied_parts(text: str) -> list[str]:
     return [clause[end:last] for clause in clauses for _, end, last in _denials(clause)]
 
 
+def denies(text: str) -> bool:
+    """Whether `text` as a whole is a negation, such as the "no" of a column that says whether something holds."""
+    return tuple(words(text)) in _negations()
+
+
 def without_denied(text: str) -> str:
     """`text` without its negations and what they reach."""
     return " ; ".join(map(_clause_without_denied, _BETWEEN_CLAUSES.split(text)))

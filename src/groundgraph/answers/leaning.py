@@ -1,0 +1,104 @@
+"""Whether the evidence tells of what a short follow-up names together with what was asked before it.
+
+"And for engineers?" after "What is the car allowance for sales?" is answered only where engineers and the allowance
+stand in one piece: anywhere else the word is found by chance.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from groundgraph.answers.agreement import held_in_any_form
+from groundgraph.core.evidence import SourceResult
+from groundgraph.text.follow_up import own_words
+from groundgraph.text.words import WORD, stems
+
+# One with full stops or commas in it, such as a version, is one; letters beside it make it part of a code.
+_NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)*(?!\w)")
+
+
+class Apart(NamedTuple):
+    """What a follow-up names that stands in no piece that fits the questions before it.
+
+    Attributes:
+        words: as they stand in the message.
+        lacking: whether no piece at all holds them.
+    """
+
+    words: list[str]
+    lacking: bool
+
+
+class _Leaning(NamedTuple):
+    """A follow-up as pieces are held against it.
+
+    Attributes:
+        own: the stems of its words that some piece holds; none where it names nothing new.
+        numbers: those of it.
+        behind: the stems of the words of the questions before it.
+        numbers_behind: theirs.
+    """
+
+    own: frozenset[str]
+    numbers: frozenset[str]
+    behind: frozenset[str]
+    numbers_behind: frozenset[str]
+
+    @classmethod
+    def of(cls, message: str, behind: Sequence[str], evidence: Sequence[SourceResult]) -> _Leaning:
+        before = " ".join(behind)
+        said, told = (frozenset(own_words(_NUMBER.sub(" ", text))) for text in (message, before))
+        own = frozenset[str]().union(*(held_in_any_form(said, result) for result in evidence))
+        numbers, numbers_before = (frozenset(_NUMBER.findall(text)) for text in (message, before))
+        # What was named before already tells no piece from another: "And the Falke S?" after "the Falke L".
+        return cls(own if numbers or own - told else frozenset(), numbers, told - said, numbers_before)
+
+    def is_named_in(self, result: SourceResult) -> bool:
+        """Whether `result` holds all that the message names."""
+        return self.own <= held_in_any_form(self.own, result) and _holds_numbers(self.numbers, result)
+
+    def fits(self, result: SourceResult, evidence: Sequence[SourceResult]) -> bool:
+        """Whether `result` has to do with the questions before: it holds a word of them, or another number is asked
+        about in the same document."""
+        if held_in_any_form(self.behind, result):
+            return True
+        document = result.metadata.get("document")
+        if not (document and self.numbers and self.numbers_behind):
+            return False
+        near = (one for one in evidence if one.metadata.get("document") == document)
+        return any(_holds_numbers(self.numbers_behind, one) and held_in_any_form(self.behind, one) for one in near)
+
+
+def stands_apart(message: str, behind: Sequence[str], evidence: Sequence[SourceResult]) -> Apart | None:
+    """What the follow-up `message` names that stands in no piece that fits the questions `behind` it; None where one
+    piece holds both, or one of the two names nothing that any piece holds."""
+    asked = _Leaning.of(message, behind, evidence)
+    lacking = [number for number in asked.numbers if not any(_holds_numbers({number}, one) for one in evidence)]
+    if lacking:
+        return Apart(lacking, lacking=True)
+    if not (asked.own or asked.numbers) or not (asked.behind or asked.numbers_behind):
+        return None
+    if any(asked.is_named_in(result) and asked.fits(result, evidence) for result in evidence):
+        return None
+    named = [match.group() for match in WORD.finditer(_NUMBER.sub(" ", message))]
+    return Apart(
+        [word for word in named if not asked.own.isdisjoint(stems(word))] + sorted(asked.numbers), lacking=False
+    )
+
+
+def told_together(message: str, behind: Sequence[str], evidence: Sequence[SourceResult]) -> list[int]:
+    """The labels of the pieces that hold what the follow-up `message` names and fit the questions `behind` it."""
+    asked = _Leaning.of(message, behind, evidence)
+    if not (asked.own or asked.numbers):
+        return []
+    pairs = enumerate(evidence, 1)
+    return [label for label, result in pairs if asked.is_named_in(result) and asked.fits(result, evidence)]
+
+
+def _holds_numbers(numbers: frozenset[str] | set[str], result: SourceResult) -> bool:
+    """Whether each of `numbers` stands in `result`, and not just as part of another."""
+    told = result.metadata
+    text = f"{result.content} {told.get('title') or ''} {told.get('section') or ''}"
+    return all(re.search(rf"(?<!\d)(?<!\d[.,]){re.escape(number)}(?!\d|[.,]\d)", text) for number in numbers)
