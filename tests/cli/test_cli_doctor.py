@@ -132,7 +132,7 @@ def test_notices_of_the_configuration_are_warnings(call, tmp_path):
 
 
 @pytest.mark.covers("U5", "U6")
-def test_a_topic_index_that_lacks_its_vectors_fails_in_doctor_and_in_config_check(call, tmp_path):
+def test_a_topic_index_that_lacks_its_vectors_fails_in_doctor_and_is_told_by_config_check(call, tmp_path):
     index = "sources: [{type: knowledge_base, name: handbook, topic_index: {type: cluster}}]\n"
     (tmp_path / "groundgraph.yaml").write_text(index)
     told = "'cluster' works with vectors, and there is no embedding model; set `embeddings`"
@@ -140,7 +140,8 @@ def test_a_topic_index_that_lacks_its_vectors_fails_in_doctor_and_in_config_chec
     assert (ran.code, ran.json["ok"], states(ran)["configuration"]) == (1, False, "fail")
     assert told in ran.out
     checked = call("config", "check", "groundgraph.yaml", "--json")
-    assert (checked.code, checked.json["ok"]) == (2, False)
+    # In Python a model may still be passed.
+    assert (checked.code, checked.json["ok"]) == (0, True)
     assert told in checked.out
 
 

@@ -219,6 +219,15 @@ async def test_a_third_of_the_question_that_stands_nowhere_makes_a_doubt(tmp_pat
     )
 
 
+@pytest.mark.parametrize("question", ["What is 2+2?", "What time is it?", "17", "A 17", "Wie viel ist 14 + 2?"])
+async def test_a_question_that_names_nothing_is_not_answered_by_chance(tmp_path, question):
+    path = tmp_path / "kb.sqlite"
+    texts = ["A discount of 2 % is granted within 14 days.", "The time of hall 17 is shown in UTC."]
+    await ingest_documents(path, [Document(text[:5], text) for text in texts], chains=CHAINS)
+    assert (await without_model(question, path))["outcome"] == "insufficient"
+    assert (await without_model("What is granted within 14 days?", path))["outcome"] == "answered"
+
+
 async def test_a_doubt_threshold_of_zero_never_tells_a_doubt(tmp_path):
     output = await without_model(DOUBTFUL, await base(tmp_path), retrieval={"doubt_threshold": 0})
     assert output["answer"].startswith("From the evidence:")

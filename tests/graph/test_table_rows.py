@@ -106,3 +106,27 @@ async def test_a_value_that_is_named_tells_its_rows(tmp_path: Path, language: st
     assert len(quotes) >= count
     assert all(holds in quote for quote in quotes[:count])
     assert count == 1 or len(quotes) == count
+
+
+@pytest.mark.parametrize(
+    ("language", "question"),
+    [
+        *(("en", "How many courses have rating A?"), ("en", "How many courses are there?")),
+        *(("de", "Wie viele Kurse haben die Bewertung B?"), ("fr", "Combien de cours ont la note A ?")),
+        *(("es", "¿Cuántos cursos tienen la nota A?"), ("ru", "Сколько курсов с оценкой B?")),
+    ],
+)
+async def test_rows_that_were_found_are_no_count(tmp_path: Path, language: str, question: str) -> None:
+    (tmp_path / "faq.md").write_text("# How many vacation days do I get?\n\nEverybody gets 27 days.\n", "utf-8")
+    (tmp_path / "courses.csv").write_text(TABLES[language], "utf-8")
+    async with graph_over(tmp_path / "base.sqlite", tmp_path, ["courses.csv", "faq.md"]) as graph:
+        output = await turns.ask(graph, question)
+    assert output["outcome"] == "insufficient" or _told(output, "by_computing", language)
+
+
+async def test_a_number_that_stands_in_a_row_is_no_count(tmp_path: Path) -> None:
+    (tmp_path / "courses.csv").write_text("course,places\nWelding,8\nForklift,12\n", "utf-8")
+    async with graph_over(tmp_path / "base.sqlite", tmp_path, ["courses.csv"]) as graph:
+        output = await turns.ask(graph, "How many places has Forklift?")
+    assert (output["outcome"], has_doubt(output, Prompts())) == ("answered", False)
+    assert "places: 12" in output["citations"][0]["quote"]

@@ -57,7 +57,8 @@ def test_german_has_every_note_of_its_own_with_the_same_variables(name):
 def test_every_note_exists_in_every_language_with_the_same_variables(kind, language):
     assert MACROS[language].keys() == MACROS["en"].keys()
     assert MACROS[language][kind] == MACROS["en"][kind]
-    names = [name for name in MACROS[language][kind].split(", ") if name]
+    # What has a default chooses between sentences.
+    names = [name for name in MACROS[language][kind].split(", ") if name and "=" not in name]
     note = Prompts().note(kind, language, **{name: f"<{name}>" for name in names})
     assert note
     for name in set(names) - {"numbers", "tables"}:

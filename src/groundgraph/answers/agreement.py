@@ -52,6 +52,8 @@ INFLECTED = 0.06
 
 
 FEW_NUMBERS = 4
+# Digits of a number that by itself names nothing, as 404 or 1848 may.
+SHORT_NUMBER = 2
 
 
 class Agreement(NamedTuple):
@@ -164,6 +166,13 @@ def _counted(question: str, pieces: Sequence[_Piece]) -> list[float]:
     return [worth / whole for worth in worths]
 
 
+def says_nothing(question: str) -> bool:
+    """Whether `question` alone names nothing that could be found: "What time is it?", "What is 2 + 2?"."""
+    asked = query_stems(question)
+    asking = asking_stems(asked)
+    return all(stem in asking or (stem.isdecimal() and len(stem) <= SHORT_NUMBER) for stem in asked)
+
+
 def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
     """The content words of `question`, as they stand there, that no piece of `evidence` holds in any form. What only
     says how it is asked, as in "how many", need stand nowhere."""
@@ -178,7 +187,9 @@ def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
 
 
 def _holds_form(piece: _Piece, stem: str) -> bool:
-    return stem in piece.counts or (_has_forms(stem) and _beginning(stem) in piece.forms)
+    # "Kurs" loses its last letter to the stems of English.
+    shortened = len(stem) > 3 and stem[:-1] in piece.counts
+    return stem in piece.counts or shortened or (_has_forms(stem) and _beginning(stem) in piece.forms)
 
 
 def _has_forms(stem: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 from groundgraph.answers.evidence_blocks import Shape, quotable
@@ -19,6 +19,8 @@ from groundgraph.answers.sentence_index import (
     weights_held,
 )
 from groundgraph.core.evidence import SourceResult
+from groundgraph.text.follow_up import asking_stems, language_words
+from groundgraph.text.words import stem
 
 # What a stem of the question counts that the title or the heading path holds in place of the sentence.
 TOPIC = 0.8
@@ -44,6 +46,11 @@ class Asked:
     stems: frozenset[str]
     total: float
 
+    @cached_property
+    def subject(self) -> frozenset[str]:
+        """The stems that do not only say how it asks, units of time among them; all where no others are."""
+        return self.stems - (asking_stems(sorted(self.stems)) - _unit_stems()) or self.stems
+
     @classmethod
     def of(cls, question: str, evidence: Sequence[SourceResult], behind: str = "") -> Asked:
         """What `question` asks of `evidence`; `behind` is the question that it leans on, whose words count less."""
@@ -61,6 +68,12 @@ class Asked:
         """The share of the question that `stems` are, by weight."""
         # In the order of the weights: so every run gives the same sum.
         return sum([weight for stem, weight in self.weights if stem in stems]) / self.total
+
+
+@cache
+def _unit_stems() -> frozenset[str]:
+    units = ("day", "week", "month", "year")
+    return frozenset(stem(word) for unit in units for word in language_words("dates", "units", unit))
 
 
 class Candidate(NamedTuple):
@@ -108,12 +121,13 @@ def _candidates_in(
 ) -> list[Candidate]:
     content, shape = result.content, Shape.of(result)
     under, heading = _under(*_names(result), shape.heading)
-    named = under & asked.stems
+    # "How many" alone in a heading is no sign that it has what "How many suppliers?" asks for.
+    named = frozenset[str]() if asked.subject.isdisjoint(under) else under & asked.stems
     weights = weights_held(content, asked.weights, shape.running)
     if not named and not any(weights):
         return []
     discount = _discount(label, result, first)
-    about = ABOUT * 2 * len(heading & asked.stems) / (len(heading) + len(asked.stems))
+    about = ABOUT * 2 * len(heading & asked.stems) / (len(heading) + len(asked.stems)) if named else 0.0
     if (asked.share(named) * TOPIC + max(weights, default=0.0) / asked.total + LEAD + about) * discount < least:
         return []
     own_sentences = sentences_of(content, shape.running)

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 from groundgraph.answers.quote_candidates import Asked
 from groundgraph.answers.sentence_index import stems_of
 from groundgraph.core.evidence import SourceResult
+from groundgraph.text.find_cue import find_cue
 from groundgraph.text.follow_up import own_words
 from groundgraph.text.negation import denied_parts, denies
 from groundgraph.text.words import WORD, name_stems, stem, stems, stop_words, words
@@ -57,12 +58,12 @@ class RowDoubt(NamedTuple):
     """Why rows may be no answer.
 
     Attributes:
-        why: the question names a column, `by_column`, and not which of its values is meant; or it asks which rows
-            something does not hold for, `by_negation`.
+        why: the question names a column, `by_column`, and not which of its values is meant; it asks which rows
+            something does not hold for, `by_negation`; or for a number of rows or of their values, `by_computing`.
         names: of the columns.
     """
 
-    why: Literal["by_column", "by_negation"]
+    why: Literal["by_column", "by_negation", "by_computing"]
     names: list[str]
 
 
@@ -72,7 +73,7 @@ def row_doubt(question: str, evidence: Sequence[SourceResult]) -> RowDoubt | Non
     if not any(map(_is_row, evidence)):
         return None
     asked = Asked.of(question, evidence)
-    held = [asked.share(asked.stems & _stems(result)) for result in evidence] if asked.weights else [0.0]
+    held = [asked.share(asked.subject & _stems(result)) for result in evidence] if asked.weights else [0.0]
     first = held.index(max(held)) + 1
     if not held[first - 1] or not _is_row(evidence[first - 1]):
         return None
@@ -87,8 +88,17 @@ def doubt_of_rows(question: str, rows: Sequence[SourceResult]) -> RowDoubt | Non
     held = frozenset[str]().union(*map(_stems, rows))
     if any(not held.isdisjoint(stems(part)) for part in denied_parts(question)):
         return RowDoubt("by_negation", [])
+    if find_cue([question]) is not None and not _names_number(question, cells):
+        return RowDoubt("by_computing", [])
     names = [column for column in cells[0] if _is_open(question, column, [one.get(column, "") for one in cells])]
     return RowDoubt("by_column", names) if names else None
+
+
+def _names_number(question: str, rows: Sequence[Mapping[str, str]]) -> bool:
+    """Whether `question` names a column that has a number in one of `rows`, as in "How many places has the course?"."""
+    said = set(stems(question))
+    numbers = {column for row in rows for column, value in row.items() if value[:1].isdecimal()}
+    return any(said.issuperset(name_stems(column) or [""]) for column in numbers)
 
 
 def _is_open(question: str, column: str, values: Sequence[str]) -> bool:

@@ -32,6 +32,7 @@ from groundgraph.settings.idle_settings import Passed, idle_settings
 from groundgraph.settings.knowledge_base import ChainSettings
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.settings.search import MODEL_STAGES
+from groundgraph.settings.services import EmbeddingSettings
 from groundgraph.settings.settings import PromptSettings, Settings
 from groundgraph.sources.sql.location import database_file, is_other, is_server
 
@@ -177,7 +178,11 @@ def _sources(settings: Settings, with_models: Settings, checked: Checked) -> Non
         "result_processing": ResultProcessingSettings(),
     }
     resources = Resources.build(settings.model_copy(update=plain))
-    problems = topic_problems(with_models, resources.sources)
+    # An embedding model may come from Python, as chat models may.
+    embeds = with_models.model_copy(update={"embeddings": with_models.embeddings or EmbeddingSettings(model="-")})
+    problems = topic_problems(embeds, resources.sources)
+    missing = [problem for problem in topic_problems(with_models, resources.sources) if problem not in problems]
+    checked.notices += [f"{problem.key}: {problem.message}" for problem in missing]
     if with_models.category_router.routes and not sources_with_categories(resources):
         checked.notices.append("category_router: no source has categories; one of type cascade has, or one from Python")
     if problems:

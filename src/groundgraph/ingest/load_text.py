@@ -15,7 +15,7 @@ from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, Document
 from groundgraph.core.errors import IngestError
 from groundgraph.core.evidence import jsonable
 from groundgraph.ingest.blocks import plain_blocks, text_blocks
-from groundgraph.settings.yaml_file import read_fields
+from groundgraph.settings.yaml_file import FieldLoader
 from groundgraph.text.original import ENCODING, FILE_TEXT, LINE_ENDS, line_ends
 
 # The YAML block between `---` lines at the top of a Markdown file.
@@ -59,7 +59,8 @@ def unread_front_matter(text: str) -> int:
 def _load(source: str) -> Any:
     try:
         _refuse_growth(source)
-        return read_fields(source)
+        # Ruff cannot see that it is a safe loader.
+        return yaml.load(source, Loader=FieldLoader)
     except yaml.constructor.ConstructorError as error:
         raise ValueError(" ".join(str(error.problem).split())) from None
     except yaml.YAMLError as error:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from yaml import MappingNode, MarkedYAMLError, Node, SafeLoader, ScalarNode, SequenceNode, YAMLError, load
+from yaml import MappingNode, MarkedYAMLError, Node, SafeLoader, ScalarNode, SequenceNode, YAMLError
 from yaml.constructor import ConstructorError
 
 from groundgraph.core.errors import ConfigurationError, Problem
@@ -118,7 +118,7 @@ def _prepare() -> None:
 _prepare()
 
 
-class _FieldLoader(SafeLoader):
+class FieldLoader(SafeLoader):
     """What a document says of itself: a number that would be shown otherwise than it is written stays text, and so do
     `yes` and `no`; what a field is declared as decides."""
 
@@ -129,7 +129,7 @@ def _prepare_fields() -> None:
     whole, fraction = "-?[1-9][0-9]{0,17}|0", r"-?(?:0|[1-9][0-9]{0,14})\.(?:0|[0-9]{0,14}[1-9])"
     own = {"int": (whole, "-0123456789"), "float": (fraction, "-0123456789")}
     for name, (pattern, first) in {**_SCALARS, **own}.items():
-        _FieldLoader.add_implicit_resolver(f"{_STANDARD_TAG}{name}", re.compile(f"\\A(?:{pattern})\\Z"), list(first))
+        FieldLoader.add_implicit_resolver(f"{_STANDARD_TAG}{name}", re.compile(f"\\A(?:{pattern})\\Z"), list(first))
 
 
 _prepare_fields()
@@ -138,17 +138,7 @@ _prepare_fields()
 class _PlacedFieldLoader(_Loader):
     """The same in a file beside documents."""
 
-    yaml_implicit_resolvers = _FieldLoader.yaml_implicit_resolvers
-
-
-def read_fields(text: str) -> Any:
-    """The plain values that `text`, YAML in a document, holds.
-
-    Raises:
-        YAMLError: it is none.
-    """
-    # ruff has no way to see that it is a safe loader.
-    return load(text, Loader=_FieldLoader)
+    yaml_implicit_resolvers = FieldLoader.yaml_implicit_resolvers
 
 
 def read_yaml(path: Path, *, fields: bool = False) -> PlacedMapping:
@@ -156,7 +146,7 @@ def read_yaml(path: Path, *, fields: bool = False) -> PlacedMapping:
 
     Args:
         path: of the file.
-        fields: whether it holds what documents say of themselves, as `read_fields` reads it.
+        fields: whether it holds what documents say of themselves, as `FieldLoader` reads it.
 
     Raises:
         ConfigurationError: there is no such file, it is no YAML, or not a mapping.

@@ -10,7 +10,7 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage
 
-from groundgraph.answers.agreement import answerable, lacks_code, lacks_much, lacks_name, missing_words
+from groundgraph.answers.agreement import answerable, lacks_code, lacks_much, lacks_name, missing_words, says_nothing
 from groundgraph.answers.answer_prompt import recent_conversation
 from groundgraph.answers.leaning import Apart, stands_apart
 from groundgraph.answers.named_values import found_beside, left_out, with_values
@@ -199,7 +199,7 @@ def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Nam
     standing = standing_question(view.state["turn"]["question"], view.state["intent"])
     chances = {
         question: 0.0
-        if question not in message and _strays(question, standing, fits)
+        if (question not in message and _strays(question, standing, fits)) or (not leans and says_nothing(question))
         else _chance(question, fits, language, leans)
         for question, fits in fitting.items()
     }
