@@ -121,7 +121,8 @@ async def test_rows_that_were_found_are_no_count(tmp_path: Path, language: str, 
     (tmp_path / "courses.csv").write_text(TABLES[language], "utf-8")
     async with graph_over(tmp_path / "base.sqlite", tmp_path, ["courses.csv", "faq.md"]) as graph:
         output = await turns.ask(graph, question)
-    assert output["outcome"] == "insufficient" or _told(output, "by_computing", language)
+    assert output["outcome"] == "insufficient" or has_doubt(output, Prompts())
+    assert language != "en" or _told(output, "by_computing", language)
 
 
 async def test_a_number_that_stands_in_a_row_is_no_count(tmp_path: Path) -> None:

@@ -28,6 +28,9 @@ TOPIC = 0.8
 LEAD = 0.15
 # What a piece gains whose own heading, or title, has the words of the question and no others; of both the share.
 ABOUT = 0.3
+# What it gains besides where they are all that is asked about: the rule stands under "Warranty", and under "Warranty of
+# batteries" an exception that holds the same words.
+HEADED = 0.25
 # What each place in the ranking costs: the fourth piece of evidence counts about half of the first.
 RANK_DISCOUNT = 0.3
 # What a stem counts that stands only in the question on which this one leans.
@@ -128,20 +131,25 @@ def _candidates_in(
         return []
     discount = _discount(label, result, first)
     about = ABOUT * 2 * len(heading & asked.stems) / (len(heading) + len(asked.stems)) if named else 0.0
+    if heading == asked.subject:
+        about += HEADED
     if (asked.share(named) * TOPIC + max(weights, default=0.0) / asked.total + LEAD + about) * discount < least:
         return []
     own_sentences = sentences_of(content, shape.running)
-    # A sentence that is all there is, however short, is no fragment.
-    whole = len(own_sentences) == 1 and content.rstrip().endswith(_ENDS)
+    # A sentence that is all there is below a heading, however short, is no fragment.
+    text = [one for one in own_sentences if shape.kind(content[one.start : one.end]) != "heading"]
+    only = text[0] if len(text) == 1 and content.rstrip().endswith(_ENDS) else None
     held = zip(own_sentences, weights, quotable(shape), strict=True)
     found = []
     for place, (sentence, weight, shown) in enumerate(held, 1):
-        if (shown or whole) and (weight or named):
-            text = content[sentence.start : sentence.end]
+        if (shown or sentence is only) and (weight or named):
+            said = content[sentence.start : sentence.end]
             topic = TOPIC * asked.share(only_named) if (only_named := named - sentence.stems) else 0.0
             share = weight / asked.total + topic
-            worth = (share + LEAD / place + about) * (discount * (1.0 if _stands_alone(sentence, text) else IN_BLOCK))
-            found.append(Candidate(label, sentence, text, min(1.0, share) * discount, worth, discount, weight > 0))
+            worth = (share + LEAD / place + about) * (
+                discount * (1.0 if sentence is only or _stands_alone(sentence, said) else IN_BLOCK)
+            )
+            found.append(Candidate(label, sentence, said, min(1.0, share) * discount, worth, discount, weight > 0))
     return found
 
 
