@@ -18,7 +18,7 @@ from groundgraph.answers.quotes import (
     with_names,
 )
 from groundgraph.answers.sentence_index import sentences_of
-from groundgraph.core.evidence import SourceResult
+from groundgraph.core.evidence import SourceResult, changed
 
 pytestmark = pytest.mark.covers("S7")
 
@@ -295,3 +295,27 @@ def test_a_short_answer_below_its_own_question_is_quoted():
     quotes = select_quotes(question, evidence)
     assert any("36 months." in quote.text for quote in quotes)
     assert not any("#" in quote.text for quote in quotes)
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("How long is the warranty?", "Two years."),
+        ("What about the warranty?", "Two years."),
+        ("How long is the warranty of batteries?", "The warranty of batteries is six months."),
+    ],
+)
+def test_what_stands_under_just_what_is_asked_goes_before_an_exception_below_it(question, first):
+    rule = SourceResult("## Warranty\n\nTwo years.", "1", "docs", "memory", metadata={"section": "Warranty"})
+    exception = SourceResult(
+        "### Warranty of batteries\n\nThe warranty of batteries is six months.",
+        "2",
+        "docs",
+        "memory",
+        metadata={"section": "Warranty > Warranty of batteries"},
+    )
+    pieces = [
+        changed(rule, metadata={**rule.metadata, "headings": ["Warranty"]}),
+        changed(exception, metadata={**exception.metadata, "headings": ["Warranty", "Warranty of batteries"]}),
+    ]
+    assert select_quotes(question, pieces)[0].text == first

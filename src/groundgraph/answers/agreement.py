@@ -152,18 +152,24 @@ def _counted(question: str, pieces: Sequence[_Piece]) -> list[float]:
     """The words of the pieces, weighed among themselves; a title or section counts as text."""
     average = sum([piece.length for piece in pieces]) / len(pieces)
     asked, documents = query_stems(question), len(pieces) + BACKGROUND
+    places = _places(asked, pieces)
+    held = {stem: len(found) for stem, found in places.items()}
+    whole = question_weight(asked, held, documents) or 1.0
+    worths = [0.0] * len(pieces)
+    for stem, found in places.items():
+        weight = idf(documents, len(found))
+        for place in found:
+            worths[place] += weight * bm25(pieces[place].counts[stem], pieces[place].length, average)
+    return [worth / whole for worth in worths]
+
+
+def _places(asked: Sequence[str], pieces: Sequence[_Piece]) -> dict[str, list[int]]:
+    """The places of the pieces that hold each of the stems `asked`, in their order; without those that none holds."""
     places: dict[str, list[int]] = {stem: [] for stem in asked}
     for place, piece in enumerate(pieces):
         for stem in piece.counts.keys() & places.keys():
             places[stem].append(place)
-    held = {stem: len(found) for stem, found in places.items() if found}
-    whole = question_weight(asked, held, documents) or 1.0
-    worths = [0.0] * len(pieces)
-    for stem, frequency in held.items():
-        weight = idf(documents, frequency)
-        for place in places[stem]:
-            worths[place] += weight * bm25(pieces[place].counts[stem], pieces[place].length, average)
-    return [worth / whole for worth in worths]
+    return {stem: found for stem, found in places.items() if found}
 
 
 def says_nothing(question: str) -> bool:

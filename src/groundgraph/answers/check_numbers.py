@@ -268,19 +268,21 @@ def _holds_number(place: _Place, number: Number, *, shares: bool) -> bool:
 
 def _holds_way(place: _Place, number: Number, *, shares: bool) -> bool:
     one = place.stock
-    if number.code:
-        return _holds_code(place, number.code)
-    if number.long:
-        return number.long in one.long or _holds_code(place, number.long)
+    if digits := number.code or number.long:
+        return digits in one.long or _holds_code(place, digits)
     if number.clock in one.times:
         return True
-    looked_up = [(one.certain, number.certain)]
-    if number.is_open:
-        looked_up.append((one.undecided if number.certain else one.doubtful, number.values))
     offered = partial(_is_offered, number=number, evidence_shares=place.shares, answer_shares=shares)
-    if any(offered(offers, value) for offers, values in looked_up for value in values):
+    if any(offered(offers, value) for offers, values in _looked_up(one, number) for value in values):
         return True
     return number.scale in one.scales and any(_is_counted_in(one.certain, value, number) for value in number.plain)
+
+
+def _looked_up(one: Stock, number: Number) -> Iterator[tuple[Offers, frozenset[float]]]:
+    """Where in a stock which values of a number are looked up."""
+    yield one.certain, number.certain
+    if number.is_open:
+        yield one.undecided if number.certain else one.doubtful, number.values
 
 
 def _is_counted_in(offers: Offers, value: float, number: Number) -> bool:

@@ -55,6 +55,19 @@ class _Leaning(NamedTuple):
         # What was named before already tells no piece from another: "And the Falke S?" after "the Falke L".
         return cls(own if numbers or own - told else frozenset(), numbers, told - said, numbers_before)
 
+    @property
+    def names_something(self) -> bool:
+        """Whether the message and the questions before it both name something."""
+        return bool(self.own or self.numbers) and bool(self.behind or self.numbers_behind)
+
+    def lacking_numbers(self, evidence: Sequence[SourceResult]) -> list[str]:
+        """The numbers of the message that no piece holds as they are written."""
+        return [number for number in self.numbers if not any(_holds_numbers({number}, one) for one in evidence)]
+
+    def is_answered_by(self, result: SourceResult, evidence: Sequence[SourceResult]) -> bool:
+        """Whether `result` tells of what the message names together with what was asked before."""
+        return self.is_named_in(result) and self.fits(result, evidence)
+
     def is_named_in(self, result: SourceResult) -> bool:
         """Whether `result` holds all that the message names."""
         return self.own <= held_in_any_form(self.own, result) and _holds_numbers(self.numbers, result)
@@ -75,17 +88,13 @@ def stands_apart(message: str, behind: Sequence[str], evidence: Sequence[SourceR
     """What the follow-up `message` names that stands in no piece that fits the questions `behind` it; None where one
     piece holds both, or one of the two names nothing that any piece holds."""
     asked = _Leaning.of(message, behind, evidence)
-    lacking = [number for number in asked.numbers if not any(_holds_numbers({number}, one) for one in evidence)]
-    if lacking:
+    if lacking := asked.lacking_numbers(evidence):
         return Apart(lacking, lacking=True)
-    if not (asked.own or asked.numbers) or not (asked.behind or asked.numbers_behind):
-        return None
-    if any(asked.is_named_in(result) and asked.fits(result, evidence) for result in evidence):
+    if not asked.names_something or any(asked.is_answered_by(result, evidence) for result in evidence):
         return None
     named = [match.group() for match in WORD.finditer(_NUMBER.sub(" ", message))]
-    return Apart(
-        [word for word in named if not asked.own.isdisjoint(stems(word))] + sorted(asked.numbers), lacking=False
-    )
+    own = [word for word in named if not asked.own.isdisjoint(stems(word))]
+    return Apart([*own, *sorted(asked.numbers)], lacking=False)
 
 
 def told_together(message: str, behind: Sequence[str], evidence: Sequence[SourceResult]) -> list[int]:
@@ -93,8 +102,7 @@ def told_together(message: str, behind: Sequence[str], evidence: Sequence[Source
     asked = _Leaning.of(message, behind, evidence)
     if not (asked.own or asked.numbers):
         return []
-    pairs = enumerate(evidence, 1)
-    return [label for label, result in pairs if asked.is_named_in(result) and asked.fits(result, evidence)]
+    return [label for label, result in enumerate(evidence, 1) if asked.is_answered_by(result, evidence)]
 
 
 def _holds_numbers(numbers: frozenset[str] | set[str], result: SourceResult) -> bool:

@@ -19,7 +19,7 @@ from groundgraph.answers.sentence_index import (
     weights_held,
 )
 from groundgraph.core.evidence import SourceResult
-from groundgraph.text.follow_up import asking_stems, language_words
+from groundgraph.text.follow_up import language_words, subjectless_stems
 from groundgraph.text.words import stem
 
 # What a stem of the question counts that the title or the heading path holds in place of the sentence.
@@ -52,7 +52,7 @@ class Asked:
     @cached_property
     def subject(self) -> frozenset[str]:
         """The stems that do not only say how it asks, units of time among them; all where no others are."""
-        return self.stems - (asking_stems(sorted(self.stems)) - _unit_stems()) or self.stems
+        return self.stems - (subjectless_stems() - _unit_stems()) or self.stems
 
     @classmethod
     def of(cls, question: str, evidence: Sequence[SourceResult], behind: str = "") -> Asked:

@@ -265,9 +265,7 @@ def with_rows_alike(question: str, quotes: list[Quote], evidence: Sequence[Sourc
     more where other evidence holds more of the question. Rows with another value than it names are left out."""
     quotes = _of_value(question, quotes, evidence)
     first = _first_row(quotes, evidence)
-    others = rows_of_another_value(question, first.label, evidence) if first else ()
-    found_alike = rows_alike(first.label, Asked.of(question, evidence), evidence) if first else []
-    alike = [label for label in found_alike if label not in others]
+    alike = _alike(question, first.label, evidence) if first else []
     if first is None or len(alike) < 2:
         return Alike(quotes, frozenset(), 0)
     quoted = {quote.label: quote for quote in quotes}
@@ -280,6 +278,12 @@ def with_rows_alike(question: str, quotes: list[Quote], evidence: Sequence[Sourc
     return Alike([*besides[:at], *rows, *besides[at:]], frozenset(shown), len(alike) if told else 0)
 
 
+def _alike(question: str, first: int, evidence: Sequence[SourceResult]) -> list[int]:
+    """The labels of the rows that fit `question` as the row `first` does, and have no other value than it names."""
+    others = rows_of_another_value(question, first, evidence)
+    return [label for label in rows_alike(first, Asked.of(question, evidence), evidence) if label not in others]
+
+
 def _of_value(question: str, quotes: list[Quote], evidence: Sequence[SourceResult]) -> list[Quote]:
     """`quotes` without the rows that have another value than the question names; the first row that has it is in their
     place."""
@@ -287,12 +291,16 @@ def _of_value(question: str, quotes: list[Quote], evidence: Sequence[SourceResul
     others = rows_of_another_value(question, first.label, evidence) if first else ()
     if first is None or not others:
         return quotes
-    table, kept = table_of(evidence[first.label - 1]), [quote for quote in quotes if quote.label not in others]
-    if any(table_of(evidence[quote.label - 1]) == table for quote in kept):
+    own = [label for label in _rows_of(table_of(evidence[first.label - 1]), evidence) if label not in others]
+    at, kept = quotes.index(first), [quote for quote in quotes if quote.label not in others]
+    if any(quote.label in own for quote in kept):
         return kept
-    labels = (label for label, result in enumerate(evidence, 1) if table_of(result) == table and label not in others)
-    own, at = next(labels), quotes.index(first)
-    return [*kept[:at], _whole(own, evidence[own - 1]), *kept[at:]]
+    return [*kept[:at], _whole(own[0], evidence[own[0] - 1]), *kept[at:]]
+
+
+def _rows_of(table: tuple[str, str], evidence: Sequence[SourceResult]) -> list[int]:
+    """The labels of the rows of `table`."""
+    return [label for label, result in enumerate(evidence, 1) if table_of(result) == table]
 
 
 def _first_row(quotes: Sequence[Quote], evidence: Sequence[SourceResult]) -> Quote | None:

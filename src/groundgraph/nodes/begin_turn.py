@@ -84,7 +84,8 @@ def check_keys(given: Mapping[str, Any], known: Sequence[str] = INPUT) -> None:
         ways = [way for name, way in _ASKING.items() if name in known]
         raise InputInvalid(f"The input is empty. Ask something: {' or '.join(ways)}.")
     unknown = [str(name) for name in given if name not in known]
-    if unknown and not any(name in known and _asks(given[name]) for name in given if name in _ASKING):
+    asking = given.keys() & _ASKING.keys() & set(known)
+    if unknown and not any(_asks(given[name]) for name in asking):
         hint = nearest(unknown[0], list(known))
         raise InputInvalid(f"The input has no key '{unknown[0]}'.{hint} It takes: {', '.join(known)}.")
 

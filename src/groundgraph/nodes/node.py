@@ -152,7 +152,7 @@ def enforced_on(
         FilterInvalid: the source cannot enforce one.
     """
     own = enforced_filters(settings, scope, user).get(source, {})
-    return check_filters(schema, own, source=source)
+    return check_filters(schema, own, source=source) if own else {}
 
 
 def evidence_scope(settings: Settings, runtime: Runtime[Context], options: dict[str, Any]) -> str:

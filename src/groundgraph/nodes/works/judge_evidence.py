@@ -26,6 +26,8 @@ from groundgraph.text.follow_up import own_words, question_behind, question_of, 
 from groundgraph.text.small_talk import parting_words
 from groundgraph.text.wording import marks_in, names_another
 
+# What says where in its table a row stands.
+_IN_TABLE = frozenset({"file_row", "key"})
 # What a source gives in place of a number that would have to be computed.
 NEEDS = "needs_computation"
 # Why evidence is left out that is of another product, say, than the question names.
@@ -117,7 +119,8 @@ class Judge:
         does not tell apart, or apart from what it leans on."""
         if apart := _apart(view, self.settings.intent.max_context_turns, held.results):
             return {"doubt": apart.words, "doubted": None if apart.lacking else "apart"}
-        if rows := row_doubt(held.asked, held.results):
+        in_table = any(one.metadata.keys() & _IN_TABLE for one in held.results)
+        if in_table and (rows := row_doubt(held.asked, held.results)):
             return {"doubt": rows.names, "doubted": rows.why}
         return {}
 

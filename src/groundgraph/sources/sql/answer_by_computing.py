@@ -146,18 +146,30 @@ class Computer:
         """
         for read in self._read_for_rows(asked, shapes):
             of_column = read.of_column(tables)
-            if read.shape.vector_fields or not (read.is_of_table or of_column):
-                continue
-            left = (of_column or read).left_over
-            own = [row for row in found if row.metadata["table"] == read.shape.name]
-            # Of rows that meet a condition a doubt is told by the words that none holds: "still open".
-            unsure = not read.conditions or len(asked.said) > 1
-            if left and unsure and not any(_holds_one(row, left) for row in own):
-                unread = _unread([replace(read, left=left)], asked.said)
-                return [self._unstated("rows", [read.shape], offered=False, **unread), *found] if unread else [*found]
-            others = [shape.name for shape in tables if set(table_stems(shape)) <= {*read.left}]
-            return [row for row in found if row.metadata["table"] in (read.shape.name, *others)] if own else [*found]
+            if not read.shape.vector_fields and (read.is_of_table or of_column):
+                left = (of_column or read).left_over
+                return self._of_named(read, left, asked, tables, found)
         return [*found]
+
+    def _of_named(
+        self,
+        read: Reading,
+        left: Sequence[str],
+        asked: Question,
+        tables: Sequence[TableShape],
+        found: Sequence[SourceResult],
+    ) -> list[SourceResult]:
+        """What `named` gives for a question that asks for rows of the table of `read` and leaves the stems `left`."""
+        own = [row for row in found if row.metadata["table"] == read.shape.name]
+        # Of rows that meet a condition a doubt is told by the words that none holds: "still open".
+        unsure = not read.conditions or len(asked.said) > 1
+        if left and unsure and not any(_holds_one(row, left) for row in own):
+            unread = _unread([replace(read, left=list(left))], asked.said)
+            return [self._unstated("rows", [read.shape], offered=False, **unread), *found] if unread else [*found]
+        if not own:
+            return [*found]
+        named = {read.shape.name, *(shape.name for shape in tables if set(table_stems(shape)) <= {*read.left})}
+        return [row for row in found if row.metadata["table"] in named]
 
     def _read_for_rows(self, asked: Question, shapes: Sequence[TableShape]) -> Iterator[Reading]:
         """How the question reads in each table that may hold a row for it, where it may ask for rows."""

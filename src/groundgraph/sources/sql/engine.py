@@ -194,13 +194,13 @@ class SqlEngine(ABC):
         best = results[0].content if results else ""
         question = Computable(said, asked.filters, tables.version, asked.top_k)
         note = self._computer.by_rule(question, routed, best)
-        if note is not None and note.metadata.get("computed"):
-            return [note]
-        if note is None and (selected := self._selected(question, routed, tables.shapes)):
+        if note is not None:
+            return [note] if note.metadata.get("computed") else [note, *sorted(results, key=_is_empty)][: asked.top_k]
+        if selected := self._selected(question, routed, tables.shapes):
             return selected
-        if note is None and not named:
+        if not named:
             results = self._computer.named(question, routed, tables.shapes, results)
-        return [*([note] if note else []), *sorted(results, key=_is_empty)][: asked.top_k]
+        return sorted(results, key=_is_empty)[: asked.top_k]
 
     def _selected(
         self, question: Computable, routed: Sequence[TableShape], tables: Sequence[TableShape]

@@ -55,15 +55,24 @@ def date_condition(
         return {}, asked
     rest, dates = take_dates(_ORDINAL.sub("", said))
     if dates:
-        within = _within_one(dates) if not _years(stems(rest)) else None
+        within = None if _years(stems(rest)) else _within_one(dates)
         return ({dated[0]: within}, stems(rest)) if within else ({}, asked)
     # Behind the name of another column a year is a value of that: "sponsor 1999".
     others = [column.name for column in shape.columns if column.name != dated[0]]
-    years = [at for at in _years(asked) if not any(stands_behind(name, asked[at], said) for name in others)]
-    verbs = {stem(fold(verb)) for verb in language_words("number_words", "verbs") if len(verb) <= len("may")}
-    if not years and any(not part.has_with_capital(verb) for verb in verbs.intersection(asked)):
+    years = [at for at in _years(asked) if not _is_behind_one(others, asked[at], said)]
+    if not years and _may_be_verb(part, asked):
         return {}, asked
     return _year_or_month(dated[0], asked, years, language.months, vocabulary)
+
+
+def _is_behind_one(names: Sequence[str], year: str, said: str) -> bool:
+    return any(stands_behind(name, year, said) for name in names)
+
+
+def _may_be_verb(part: Part, asked: Sequence[str]) -> bool:
+    """Whether what may be a month is another word: "may" without its capital."""
+    verbs = {stem(fold(verb)) for verb in language_words("number_words", "verbs") if len(verb) <= len("may")}
+    return any(not part.has_with_capital(verb) for verb in verbs.intersection(asked))
 
 
 def _year_or_month(

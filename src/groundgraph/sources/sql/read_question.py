@@ -77,18 +77,19 @@ class Reading:
         """The reading without the column of texts that is asked for first, of which it names no value: of "Which
         customers have open invoices?", what the rows are that say it. None where there is none, where another of
         `tables` is named, and where more of them have that column and this one is not named."""
-        rest, others = [stem for stem in self.left if stem not in self.filler], [*tables]
+        rest = [stem for stem in self.left if stem not in self.filler]
+        own = self._first_column(rest)
+        others = (other for other in tables if other.name != self.shape.name)
+        if not own or not self.conditions or any(_names(other, rest) for other in others):
+            return None
+        alone = sum(own in column_stems(other) for other in tables) == 1
+        return replace(self, left=list(_without_name(self.left, own))) if alone or self.names_table else None
+
+    def _first_column(self, rest: Sequence[str]) -> list[str]:
+        """The stems of the column of texts without a condition with whose name `rest` begins; none without one."""
         texts = (one.name for one in self.shape.columns if one.kind in ("string", "text"))
         names = (name_stems(name) for name in texts if name not in self.conditions)
-        own = next((name for name in names if name and rest[: len(name)] == name), [])
-        if (
-            not own
-            or not self.conditions
-            or any(_names(other, rest) for other in others if other.name != self.shape.name)
-        ):
-            return None
-        alone = sum(own in column_stems(other) for other in others) == 1
-        return replace(self, left=list(_without_name(self.left, own))) if alone or self.names_table else None
+        return next((name for name in names if name and list(rest[: len(name)]) == name), [])
 
     @property
     def unread(self) -> list[str]:
@@ -118,9 +119,7 @@ def read_rows(parts: Sequence[Part], language: Language, shape: TableShape, voca
     for part in parts:
         dates, asked = date_condition(part, every, shape, vocabulary, language)
         found = _read(asked, part, shape, vocabulary, dates)
-        if found is None or _share_name(dates, found[0]):
-            return None
-        if not _is_plain(part.folded, found[0], plain, language.deciding):
+        if found is None or not _is_clear(part.folded, found[0], dates, plain, language):
             return None
         # "And overall?" asks for more than what was asked before.
         if conditions and asked and filler.issuperset(asked):
@@ -128,6 +127,17 @@ def read_rows(parts: Sequence[Part], language: Language, shape: TableShape, voca
         conditions |= {**found[0], **dates}
         left += found[1]
     return Reading(shape, conditions, left, filler)
+
+
+def _is_clear(
+    said: str,
+    conditions: Mapping[str, Any],
+    dates: Mapping[str, Any],
+    plain: frozenset[str],
+    language: Language,
+) -> bool:
+    """Whether what was read as `conditions` and `dates` means one thing, and is all that decides."""
+    return not _share_name(dates, conditions) and _is_plain(said, conditions, plain, language.deciding)
 
 
 def read_computation(reading: Reading, filters: Mapping[str, Any]) -> Computation | None:
@@ -156,15 +166,20 @@ def needed_instead(said: str, language: Language, shape: TableShape, vocabulary:
     any other."""
     if any(names_value(part.lstrip("-"), shape, vocabulary) for part in denied_parts(said)):
         return "exclusion"
-    compared = [name_stems(one.name) for one in shape.columns if is_numeric(one) or one.kind in ("date", "datetime")]
     for limit, rest in _turns(said, language):
         asked = _directly_behind(rest)
         found = _value_at(asked, 0, rest, vocabulary)[1] if asked else {}
         if any(not limit or _has_order(*one, stems(said)) for one in found.items()):
             return "exclusion"
-        if limit and any(name and asked[: len(name)] == name for name in compared):
+        if limit and _begins_with_amount(asked, shape):
             return "comparison"
     return ""
+
+
+def _begins_with_amount(asked: Sequence[str], shape: TableShape) -> bool:
+    """Whether the stems `asked` begin with the name of a column of numbers or days."""
+    compared = [name_stems(one.name) for one in shape.columns if is_numeric(one) or one.kind in ("date", "datetime")]
+    return any(name and list(asked[: len(name)]) == name for name in compared)
 
 
 def _has_order(column: str, values: Sequence[Any], asked: Collection[str]) -> bool:

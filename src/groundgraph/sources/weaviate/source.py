@@ -17,7 +17,7 @@ from groundgraph.core.failure import degraded
 from groundgraph.core.filters import check_filters, matches
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
-from groundgraph.search.rank import RankedPassage, query_vector, rank, take_turns, wants_vector
+from groundgraph.search.rank import Pool, RankedPassage, query_vector, rank, take_turns, wants_vector
 from groundgraph.sources.contract import NamedSource
 from groundgraph.sources.weaviate.address import DEFAULT_URL, Address, Consistency, address_of, load_client_library
 from groundgraph.sources.weaviate.client import WeaviateConnection
@@ -25,8 +25,9 @@ from groundgraph.sources.weaviate.errors import Fault, Place, typed_error
 from groundgraph.sources.weaviate.filters import as_filter
 from groundgraph.sources.weaviate.reader import Checked, CollectionReader
 from groundgraph.sources.weaviate.results import SOURCE_TYPE, Allowed, metadata_names, neighbours_of, result_of
-from groundgraph.sources.weaviate.search import Search, together
+from groundgraph.sources.weaviate.search import CollectionSearch, Search, together
 from groundgraph.sources.weaviate.shape import PropertyMapping, Wanted, mapping_of
+from groundgraph.sources.weaviate.statistics import Statistics
 from groundgraph.sources.weaviate.topic_store import WeaviateTopicStore
 
 if TYPE_CHECKING:
@@ -282,19 +283,25 @@ class WeaviateSource(NamedSource):
         candidates = max(self._numbers.candidates, call.top_k)
         search = replace(checked.search, vector_weight=1.0) if call.by_vector else checked.search
         searches = [Search(text, vector, only, candidates) for text, vector in asked]
-        pools = await together(*(search.run(collection, statistics, one) for one in searches))
-        if statistics.lacks_vectors and any(one.vector is not None for one in searches):
-            reason = f"no object of '{self._wanted.collection}' that was looked at has one"
-            degraded(self._name, "vectors", reason)
-            # Where vectors alone were asked, nothing was searched.
-            by_words = replace(search, index=None)
-            pools = await together(*(by_words.run(collection, statistics, one) for one in searches))
+        pools = await self._pools(collection, search, statistics, searches)
         self.check_dimension(statistics.dimension, next((len(row) for _, row in asked if row is not None), 0))
         kept = [self._kept(rank([pool], threshold=call.score_threshold), call) for pool in pools]
         if self._numbers.neighbours:
             allowed = self._allowed(call.conditions, only)
             return list(await together(*(self._surrounded(collection, one, allowed) for one in kept)))
         return [[result for _, result in one] for one in kept]
+
+    async def _pools(
+        self, collection: Any, search: CollectionSearch, statistics: Statistics, searches: Sequence[Search]
+    ) -> list[Pool]:
+        """The candidates for each of `searches`; by words alone, which is told, where no object has a vector."""
+        pools = await together(*(search.run(collection, statistics, one) for one in searches))
+        if statistics.lacks_vectors and any(one.vector is not None for one in searches):
+            degraded(self._name, "vectors", f"no object of '{self._wanted.collection}' that was looked at has one")
+            # Where vectors alone were asked, nothing was searched.
+            by_words = replace(search, index=None)
+            pools = await together(*(by_words.run(collection, statistics, one) for one in searches))
+        return pools
 
     def check_dimension(self, stored: int, asked: int) -> None:
         """Weaviate itself says nothing of a wrong size where a filter keeps nothing; 0 is a size that is not known.

@@ -194,11 +194,14 @@ def read_shapes(connection: Connection, wanted: Wanted, *, source: str, where: s
     if told := missing_tables(wanted, usual, found, list(found), suffix=" that this role may read"):
         raise ConfigurationError(f"The source '{source}': the database {where} {told}")
     shapes = _with_keys(connection, {name: shape for name, (shape, _) in found.items()})
-    chosen = [replace(shapes[name], name=name) for name in wanted.tables or usual]
-    related = [with_relations(shape, wanted.relations, shapes.get, source) for shape in chosen]
-    for shape in related:
-        _check_joins(connection, shape, source)
-    return with_spoken_names([described(shape, wanted) for shape in related])
+    chosen = (replace(shapes[name], name=name) for name in wanted.tables or usual)
+
+    def related(shape: TableShape) -> TableShape:
+        joined = with_relations(shape, wanted.relations, shapes.get, source)
+        _check_joins(connection, joined, source)
+        return described(joined, wanted)
+
+    return with_spoken_names(list(map(related, chosen)))
 
 
 _NO_OPERATOR = "42883"
