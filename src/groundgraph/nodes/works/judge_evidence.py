@@ -198,11 +198,13 @@ def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Nam
     fitting = {question: named(_with_fits(evidence, view, question)) for question in _judged_questions(view.state)}
     language = view.state["turn"]["language"]
     leans = _leans(view.state)
+    # Behind something that was said a question may name nothing by itself.
+    begins = not recent_conversation(view.state.get("messages", []), view.turn, 1)
     message = _searched(view.state)
     standing = standing_question(view.state["turn"]["question"], view.state["intent"])
     chances = {
         question: 0.0
-        if (question not in message and _strays(question, standing, fits)) or (not leans and says_nothing(question))
+        if (question not in message and _strays(question, standing, fits)) or (begins and says_nothing(question))
         else _chance(question, fits, language, leans)
         for question, fits in fitting.items()
     }
