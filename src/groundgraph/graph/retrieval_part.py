@@ -26,7 +26,7 @@ from groundgraph.nodes.retrieve_source import RetrieveSourceInput, retrieve_sour
 from groundgraph.settings.context import DIALOGUE_STATE
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource
-from groundgraph.text.follow_up import is_follow_up, question_of
+from groundgraph.text.follow_up import is_follow_up, question_of, questions_behind
 
 if TYPE_CHECKING:
     from groundgraph.nodes.model_stage import StageInput, StageUpdate
@@ -195,8 +195,7 @@ def earlier_questions(state: FanOutInput) -> list[str]:
     what was asked before that."""
     before = recent_conversation(state.get("messages", []), state["turn"], MOST_EARLIER)
     said = [str(one.text) for one in before if isinstance(one, HumanMessage)]
-    start = next((at for at in reversed(range(len(said))) if not is_follow_up(said[at])), 0)
-    return list(map(question_of, said[start:]))
+    return list(map(question_of, questions_behind(said)))
 
 
 class LookedAgain(FanOutInput, total=False):
