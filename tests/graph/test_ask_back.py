@@ -15,8 +15,9 @@ from langgraph.store.memory import InMemoryStore
 from turns import build, thread
 
 from groundgraph import Context, InMemorySource, SourceSchema, load_provenance
+from groundgraph.answers.conversation import ASKED_BACK
 from groundgraph.answers.find_choices import MAX_CHOICES, open_by_field, supported
-from groundgraph.answers.pick_choice import ASKED_BACK, numbered, picked
+from groundgraph.answers.pick_choice import numbered, picked
 from groundgraph.cli.check_config import check_config
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.evidence import SourceResult
@@ -543,3 +544,42 @@ def test_choices_are_values_of_passages_and_their_places_are_there(pieces, propo
             assert all(0 < place <= len(evidence) for place in one.places)
     for one in open_by_field("f", "Which word is it?", evidence):
         assert all(one.value == evidence[place - 1].metadata["f"] for place in one.places)
+
+
+TWO_EACH = [
+    {"content": "The warranty of the pump lasts two years.", "product": "Orion"},
+    {"content": "The warranty of the pump lasts three years.", "product": "Vega"},
+    {"content": "The pump weighs 12 kg.", "product": "Orion"},
+    {"content": "The pump weighs 14 kg.", "product": "Vega"},
+]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ["How long does the warranty of the pump last?", "Vega"],
+        ["How long does the warranty of the pump last?", "2"],
+        ["How long does the warranty of the Vega pump last?"],
+        ["How long does the warranty of the Orion pump last?", "And of the Vega?"],
+    ],
+)
+async def test_the_value_that_the_conversation_named_last_holds_for_a_follow_up(said: list[str]) -> None:
+    graph = shop(TWO_EACH)
+    for message in said:
+        await ask(graph, message)
+
+    output = await ask(graph, "And how much does it weigh?")
+
+    assert output["outcome"] == "answered"
+    assert "14 kg" in output["answer"]
+    assert "12 kg" not in output["answer"]
+    assert any("Vega" in note for note in output["notes"])
+
+
+async def test_a_value_that_the_message_rules_out_is_not_taken_from_the_conversation() -> None:
+    graph = shop(TWO_EACH)
+    await ask(graph, "How long does the warranty of the Vega pump last?")
+
+    output = await ask(graph, "And how much do pumps weigh that are not it?")
+
+    assert "12 kg" in output["answer"]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 
 from groundgraph.answers.citations import reference
-from groundgraph.answers.label_gate import LabelGate
+from groundgraph.answers.conversation import as_said
 from groundgraph.answers.reply_gates import ABSTENTION
 from groundgraph.answers.structured_answer import AnswerTemplates, structured_draft, template_variables
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.turn_values import Citation, ClusterValue, Divider, Doubted, Draft, Flag, ModelCall, Needs, Turn
+from groundgraph.core.turn_values import ClusterValue, Divider, Doubted, Draft, Flag, ModelCall, Needs, Turn
 from groundgraph.models.replies import prompt_messages
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Options
@@ -100,53 +99,6 @@ class Assignment:
             needs=self.needs,
             listed=listed,
         )
-
-
-# In an answer's `response_metadata`: how many characters of it were said, before a listing of evidence begins.
-BODY_CHARS = "body_chars"
-# There too: what the answer quotes or cites first, by which a follow-up finds what stands near it.
-QUOTED = "quoted"
-QUOTED_CHARS = 400
-
-
-def quoted_passage(citation: Citation) -> str:
-    """The quote of `citation` behind the title and the section that it stands in, at most `QUOTED_CHARS` characters."""
-    said = (citation["title"], citation["section"], citation["quote"])
-    return " ".join(dict.fromkeys(filter(None, said)))[:QUOTED_CHARS]
-
-
-def recent_conversation(messages: Sequence[BaseMessage], turn: Turn, turns: int) -> list[BaseMessage]:
-    """The last `turns` questions and answers before this turn's message, two messages each.
-
-    What an agent did between them is left out: providers refuse calls of tools without their results. What was chosen
-    when a turn asked back goes on from what was said before its question.
-    """
-    if chosen := turn["chosen"]:
-        ids = [message.id for message in messages]
-        messages = messages[: ids.index(chosen["asked_in"])] if chosen["asked_in"] in ids else messages
-    # From its end: of a long conversation, nothing else is read.
-    before = (
-        message
-        for message in reversed(messages)
-        if isinstance(message, HumanMessage | AIMessage)
-        and message.id != turn["message_id"]
-        and not getattr(message, "tool_calls", None)
-    )
-    last: list[BaseMessage] = [*islice(before, 2 * turns)]
-    return last[::-1]
-
-
-def as_said(message: BaseMessage) -> BaseMessage:
-    """An earlier message as a model is shown it again.
-
-    Its labels are taken out, because they refer to the evidence of another turn, and so is the listing of evidence that
-    groundgraph put below what was said.
-    """
-    if not isinstance(message, AIMessage):
-        return message
-    body = message.response_metadata.get(BODY_CHARS, len(str(message.text)))
-    gate = LabelGate(allowed=())
-    return AIMessage(gate.feed(str(message.text)[:body]) + gate.flush(), id=message.id)
 
 
 def answer_messages(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from groundgraph.answers.answer_prompt import as_said, recent_conversation
 from groundgraph.answers.check_support import names_in
+from groundgraph.answers.conversation import as_said, recent_conversation
 from groundgraph.answers.label_gate import LabelGate
 from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import ModelError

@@ -13,13 +13,20 @@ from groundgraph.text.follow_up import cue_phrases, says, spoken_stems
 LEAST_LETTERS, LEAST_DIGITS = 2, 4
 
 
-def named_labels(field: str, question: str, evidence: Sequence[SourceResult]) -> frozenset[str]:
-    """The values of `field` in `evidence` that `question` means: those that it names, of such that contain each other
-    the longest; none where it names none, rules one out, or compares."""
+def named_labels(field: str, said: Sequence[str], evidence: Sequence[SourceResult]) -> frozenset[str]:
+    """The values of `field` in `evidence` that the first of the texts `said` means which names one, of such that
+    contain each other the longest; none where one before it rules one out, or compares."""
     labels = sorted({label for result in evidence for label in labels_in(result, field) if _is_telling(label)})
-    said = spoken_stems(question)
-    if not labels or says(said, cue_phrases("negation")) or says(said, cue_phrases("complexity", "comparison")):
-        return frozenset()
+    for spoken in map(spoken_stems, said if labels else ()):
+        if says(spoken, cue_phrases("negation")) or says(spoken, cue_phrases("complexity", "comparison")):
+            break
+        if named := _whole(labels, spoken):
+            return named
+    return frozenset()
+
+
+def _whole(labels: Sequence[str], said: Sequence[str]) -> frozenset[str]:
+    """Those of `labels` that the stems `said` name with all that tells them apart."""
     places, _ = places_said(labels, said)
     whole = [at for at in places if telling_stems(labels)[at].issubset(said)]
     return frozenset(labels[at] for at in whole)
@@ -30,13 +37,19 @@ def _is_telling(label: str) -> bool:
     return letters >= LEAST_LETTERS or digits >= LEAST_DIGITS
 
 
-def left_out(fields: Sequence[str], question: str, evidence: Sequence[SourceResult]) -> set[int]:
-    """The places, from 0, of what is of another value of one of `fields` than `question` names."""
-    out: set[int] = set()
+def left_out(fields: Sequence[str], said: Sequence[str], evidence: Sequence[SourceResult]) -> dict[int, frozenset[str]]:
+    """The places, from 0, of what is of another value of one of `fields` than is meant, each with what is.
+
+    Args:
+        fields: by which passages are told apart.
+        said: the question, or in front of everything said before it, the latest first.
+        evidence: what was found.
+    """
+    out: dict[int, frozenset[str]] = {}
     for field in fields:
-        if named := named_labels(field, question, evidence):
+        if named := named_labels(field, said, evidence):
             own = [labels_in(result, field) for result in evidence]
-            out.update(at for at, labels in enumerate(own) if labels and named.isdisjoint(labels))
+            out |= {at: named for at, labels in enumerate(own) if labels and named.isdisjoint(labels)}
     return out
 
 
@@ -58,7 +71,7 @@ def found_beside(evidence: Sequence[SourceResult], keys: Sequence[str], leaning:
 def with_values(fields: Sequence[str], question: str, evidence: Sequence[SourceResult]) -> list[SourceResult]:
     """`evidence` as it is judged: a value that `question` names belongs to the title of what has it, and how well the
     words fit is counted anew, since no source counts those of a field."""
-    named = {field: named_labels(field, question, evidence) for field in fields}
+    named = {field: named_labels(field, [question], evidence) for field in fields}
     own = [_named_in(result, named) for result in evidence]
     return [_titled(result, labels) if labels else result for result, labels in zip(evidence, own, strict=True)]
 

@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from groundgraph.answers.conversation import ASKED_BACK
 from groundgraph.answers.find_choices import places_said, telling_stems, without_phrase
 from groundgraph.core.turn_values import Choice, Chosen, Turn
 from groundgraph.text.follow_up import (
@@ -25,9 +26,6 @@ from groundgraph.text.follow_up import (
 )
 from groundgraph.text.small_talk import language_of
 from groundgraph.text.words import fold, small_words, stems
-
-# In the `response_metadata` of an answer that asks back.
-ASKED_BACK = "asked_back"
 
 
 class AskedBack(TypedDict):
@@ -58,16 +56,35 @@ def with_choice(turn: Turn, before: Sequence[BaseMessage]) -> Turn:
         turn: its question is the message.
         before: what was said before the message.
     """
-    asked = asked_back_in(before[-1]) if before else None
-    found = picked(turn["question"], asked) if asked else None
-    if asked is None or found is None:
+    found = chosen_in(turn["question"], before[-1]) if before else None
+    if found is None:
         return turn
+    chosen: Chosen = {"choice": found.choice, "message": turn["question"], "asked_in": found.asked_in}
+    language = turn["options"].get("language") or language_of(found.question, turn["language"])
+    return {**turn, "question": found.question, "chosen": chosen, "language": language}
+
+
+class ChosenIn(NamedTuple):
+    """What a message chooses: what is asked with it, the choice, and the id of the message that was asked back about.
+
+    Without a choice the message says only that it chooses none, several or what there is not.
+    """
+
+    question: str
+    choice: Choice | None
+    asked_in: str
+
+
+def chosen_in(message: str, before: BaseMessage) -> ChosenIn | None:
+    """What `message` chooses of what `before`, the answer before it, asks back; None where it says something else."""
+    asked = asked_back_in(before)
+    found = picked(message, asked) if asked else None
+    if asked is None or found is None:
+        return None
     choice = found.choice
     # What no field holds is searched for in words.
     question = f"{asked['question']} ({choice['label']})" if choice and not choice["field"] else asked["question"]
-    chosen: Chosen = {"choice": choice, "message": turn["question"], "asked_in": asked["message_id"]}
-    language = turn["options"].get("language") or language_of(question, turn["language"])
-    return {**turn, "question": question, "chosen": chosen, "language": language}
+    return ChosenIn(question, choice, asked["message_id"])
 
 
 def numbered(labels: Sequence[str]) -> bool:

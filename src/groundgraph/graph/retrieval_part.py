@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage
 from langgraph.graph import StateGraph
 from langgraph.types import Send
 from typing_extensions import TypedDict
 
-from groundgraph.answers.answer_prompt import recent_conversation
+from groundgraph.answers.conversation import leaned_on, recent_conversation
 from groundgraph.core.errors import ConfigurationError, InputInvalid, Problem
 from groundgraph.core.intent import IntentState
 from groundgraph.core.registry import nearest
@@ -26,14 +26,10 @@ from groundgraph.nodes.retrieve_source import RetrieveSourceInput, retrieve_sour
 from groundgraph.settings.context import DIALOGUE_STATE
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource
-from groundgraph.text.follow_up import is_follow_up, question_of, questions_behind
+from groundgraph.text.follow_up import is_follow_up, question_of
 
 if TYPE_CHECKING:
     from groundgraph.nodes.model_stage import StageInput, StageUpdate
-
-
-# Questions behind each other of which each may lean on the one before it.
-MOST_EARLIER = 8
 
 
 def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources, *, reply: str) -> None:
@@ -185,17 +181,9 @@ def retrieval_task(state: FanOutInput, source: str, number: int, query: str) -> 
             # The first is the message behind a question or its keywords, another one behind what was quoted.
             own = (asked, question_of(asked)) if number == 0 else ()
             task["message"] = next(filter(query.endswith, own), "")
-            if task["message"] and len(earlier := earlier_questions(state)) > 1:
+            if task["message"] and len(earlier := leaned_on(state.get("messages", []), state["turn"])) > 1:
                 task["earlier"] = earlier
     return {"task": task}
-
-
-def earlier_questions(state: FanOutInput) -> list[str]:
-    """The questions before the message from the last one on that leans on none: "And Graz?" behind "And Vienna?" asks
-    what was asked before that."""
-    before = recent_conversation(state.get("messages", []), state["turn"], MOST_EARLIER)
-    said = [str(one.text) for one in before if isinstance(one, HumanMessage)]
-    return list(map(question_of, questions_behind(said)))
 
 
 class LookedAgain(FanOutInput, total=False):

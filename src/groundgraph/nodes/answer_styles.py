@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.answers.answer_prompt import Assignment, recent_conversation
+from groundgraph.answers.answer_prompt import Assignment
+from groundgraph.answers.conversation import recent_conversation
 from groundgraph.answers.provenance import asked_style, retrieval_calls
 from groundgraph.answers.structured_answer import AnswerTemplates
 from groundgraph.core.errors import TemplateInvalid

@@ -10,7 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.answers.answer_prompt import recent_conversation
+from groundgraph.answers.conversation import asked_before, recent_conversation
 from groundgraph.answers.find_choices import Open, names_one, open_by_field, open_by_model
 from groundgraph.answers.label_gate import escape_labels
 from groundgraph.answers.link_gate import LinkGate
@@ -63,10 +63,12 @@ class AskBack:
             ModelError: the model failed.
         """
         question = asked(state)
-        earlier = recent_conversation(state.get("messages", []), state["turn"], self.settings.intent.max_context_turns)
+        messages, turns = state.get("messages", []), self.settings.intent.max_context_turns
+        earlier = recent_conversation(messages, state["turn"], turns)
         if any(fold(one["question"]) == fold(question) for one in map(asked_back_in, earlier) if one):
             return skipped("it was asked back about before")
-        said = [question, *(str(message.text) for message in earlier if asked_back_in(message) is None)]
+        answers = [str(message.text) for message in earlier if message.type == "ai" and asked_back_in(message) is None]
+        said = [question, *answers, *(one.said for one in asked_before(messages, state["turn"], turns))]
         if found := self._by_field(state, question, said, results):
             return _asking("field", found)
         if self.model is None:

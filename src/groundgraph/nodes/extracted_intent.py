@@ -10,7 +10,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from groundgraph.answers.answer_prompt import recent_conversation
+from groundgraph.answers.conversation import recent_conversation
 from groundgraph.answers.extracted_filters import ExtractedFilters, extracted_filters, shown
 from groundgraph.answers.ground_fields import DateGround, UserWords, is_meant
 from groundgraph.answers.read_extraction import Extraction

@@ -11,7 +11,8 @@ from langgraph.store.base import BaseStore, PutOp
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
-from groundgraph.answers.answer_prompt import BODY_CHARS, QUOTED, answer_id, quoted_passage
+from groundgraph.answers.answer_prompt import answer_id
+from groundgraph.answers.conversation import ASKED_BACK, BODY_CHARS, QUOTED, quoted_passage
 from groundgraph.answers.provenance import (
     HISTORY_TURNS,
     KEPT_AT,
@@ -134,7 +135,7 @@ def _message(draft: Draft, turn: Turn, record: Mapping[str, Any], citations: Seq
         # By which the next turn knows what its message chooses; see `groundgraph.answers.pick_choice`.
         about, first = turn["question"], turn["chosen"]
         asked_in = first["asked_in"] if first else turn["message_id"]
-        metadata["asked_back"] = {"question": about, "message_id": asked_in, "choices": asked_back}
+        metadata[ASKED_BACK] = {"question": about, "message_id": asked_in, "choices": asked_back}
     elif citations and not citations[0].get("computed"):
         # The words of a computation lead to nothing that stands near it.
         metadata[QUOTED] = quoted_passage(citations[0])

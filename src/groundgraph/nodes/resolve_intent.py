@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from jinja2 import Template
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.answers.answer_prompt import QUOTED, recent_conversation
+from groundgraph.answers.conversation import QUOTED, asked_before, recent_conversation
 from groundgraph.core.errors import FilterInvalid, ModelError, Problem, UnknownName
 from groundgraph.core.failure import failure_of
 from groundgraph.core.filters import check_filters
@@ -225,20 +225,16 @@ def _in_context(message: str, state: StageInput, settings: Settings) -> list[str
     if enriched != message:
         return [enriched, message] if follow_ups else [enriched]
     asked = question_of(message)
-    earlier = recent_conversation(state.get("messages", []), state["turn"], settings.intent.max_context_turns)
+    messages, turn, turns = state.get("messages", []), state["turn"], settings.intent.max_context_turns
+    earlier = recent_conversation(messages, turn, turns)
     if not follow_ups or not (is_follow_up(message) or _replies(message, earlier, settings)):
         return [message]
-    return _behind_earlier(message, asked, earlier)
-
-
-def _behind_earlier(message: str, asked: str, earlier: Sequence[BaseMessage]) -> list[str]:
-    """`message`, and what it asks behind the question before it and behind the passage quoted last."""
-    questions = [str(other.text) for other in earlier if isinstance(other, HumanMessage)]
+    questions = asked_before(messages, turn, turns)
     if not questions:
         return [message]
     quoted = earlier[-1].response_metadata.get(QUOTED)
     behind = [f"{quoted} {asked}"] if isinstance(quoted, str) else []
-    return [contextualised(asked, questions[-1]), message, *behind]
+    return [contextualised(asked, questions[-1].question), message, *behind]
 
 
 def _replies(message: str, earlier: Sequence[BaseMessage], settings: Settings) -> bool:

@@ -10,7 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 
-from groundgraph.answers.answer_prompt import as_said, recent_conversation
+from groundgraph.answers.conversation import as_said, recent_conversation
 from groundgraph.answers.generate_queries import listed_items
 from groundgraph.core.errors import ModelError
 from groundgraph.models.call_model import ChainModel, Passage

@@ -8,10 +8,8 @@ from functools import partial, reduce
 from itertools import chain
 from typing import Any
 
-from langchain_core.messages import HumanMessage
-
 from groundgraph.answers.agreement import answerable, lacks_code, lacks_much, lacks_name, missing_words, says_nothing
-from groundgraph.answers.answer_prompt import recent_conversation
+from groundgraph.answers.conversation import asked_before, leaned_on, recent_conversation
 from groundgraph.answers.leaning import Apart, stands_apart
 from groundgraph.answers.named_values import found_beside, left_out, with_values
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter, reworded
@@ -22,7 +20,7 @@ from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import own_words, question_behind, question_of, questions_behind, standing_question
+from groundgraph.text.follow_up import own_words, question_behind, question_of, standing_question
 from groundgraph.text.small_talk import parting_words
 from groundgraph.text.wording import marks_in, names_another
 
@@ -57,7 +55,7 @@ class Judge:
     async def __call__(self, view: View) -> Change:
         """The style that writes the answer; of evidence that is not good enough, only what comes closest is shown."""
         asked, found = _searched(view.state), await view.results()
-        others = left_out(self._fields, asked, found) if self._fields else set()
+        others, values = self._of_others(view, asked, found) if self._fields else (set[int](), frozenset[str]())
         if _leans(view.state):
             others |= found_beside(found, [ref[0] for ref in view.refs], _leaning(view.state))
         known = [pair for at, pair in enumerate(zip(view.refs, found, strict=True)) if at not in others]
@@ -66,7 +64,19 @@ class Judge:
         stay = held.refs if good or self._shows_closest(view) else []
         why = {ref[0]: NEEDS for ref in view.refs} | {ref[0]: "answerable" for ref in held.refs}
         why |= {view.refs[at][0]: OTHER_VALUE for at in others}
-        return Change(stay, ranking=self._ranking(view, held, found=bool(stay), good=good), why=why)
+        ranking = self._ranking(view, held, found=bool(stay), good=good)
+        if values:
+            note = self.prompts.note("earlier_value", view.turn["language"], values=sorted(values))
+            ranking["issues"] = [*ranking["issues"], note]
+        return Change(stay, ranking=ranking, why=why)
+
+    def _of_others(self, view: View, asked: str, found: Sequence[SourceResult]) -> tuple[set[int], frozenset[str]]:
+        """The places of what is of another value than is meant, and the values that only the conversation names."""
+        if out := left_out(self._fields, [asked], found):
+            return set(out), frozenset()
+        before = asked_before(view.state.get("messages", []), view.turn, self.settings.intent.max_context_turns)
+        out = left_out(self._fields, [asked, *(one.said for one in reversed(before))], found)
+        return set(out), frozenset[str]().union(*out.values())
 
     @property
     def _fields(self) -> Sequence[str]:
@@ -117,7 +127,7 @@ class Judge:
     def _doubts_of_pieces(self, held: _Judgement, view: View) -> Any:
         """What changes where the words of the question stand in pieces that still do not answer it: in rows that it
         does not tell apart, or apart from what it leans on."""
-        if apart := _apart(view, self.settings.intent.max_context_turns, held.results):
+        if apart := _apart(view, held.results):
             return {"doubt": apart.words, "doubted": None if apart.lacking else "apart"}
         in_table = any(one.metadata.keys() & _IN_TABLE for one in held.results)
         if in_table and (rows := row_doubt(held.asked, held.results)):
@@ -268,14 +278,12 @@ def _leaning(state: RankingInput) -> set[str]:
     return {ref[0] for entry in state["retrievals"].values() if entry["query"] == asked for ref in entry["refs"]}
 
 
-def _apart(view: View, turns: int, results: Sequence[SourceResult]) -> Apart | None:
+def _apart(view: View, results: Sequence[SourceResult]) -> Apart | None:
     """What the message of the turn names apart from the questions that it leans on; None where it leans on none."""
     turn = view.turn
     if not question_behind(turn["question"], view.state["intent"]):
         return None
-    earlier = recent_conversation(view.state.get("messages", []), turn, turns)
-    questions = [str(one.text) for one in earlier if isinstance(one, HumanMessage)]
-    return stands_apart(question_of(turn["question"]), questions_behind(questions), results)
+    return stands_apart(question_of(turn["question"]), leaned_on(view.state.get("messages", []), turn), results)
 
 
 def _judged_questions(state: RankingInput) -> list[str]:

@@ -1,0 +1,103 @@
+"""What was said and asked before the turn's message: the one account of it that search, tables and judgement go by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from groundgraph.answers.label_gate import LabelGate
+from groundgraph.core.turn_values import Choice, Citation, Turn
+from groundgraph.text.follow_up import question_of, questions_behind
+
+# In an answer's `response_metadata`: how many characters of it were said, before a listing of evidence begins.
+BODY_CHARS = "body_chars"
+# There too: what the answer quotes or cites first, by which a follow-up finds what stands near it.
+QUOTED = "quoted"
+QUOTED_CHARS = 400
+# There too, of an answer that asks back: about what.
+ASKED_BACK = "asked_back"
+# Questions that lean on each other are followed back so far: "And Graz?" behind "And Vienna?" behind a whole one.
+LONGEST_CHAIN = 8
+
+
+def quoted_passage(citation: Citation) -> str:
+    """The quote of `citation` behind the title and the section that it stands in, at most `QUOTED_CHARS` characters."""
+    said = (citation["title"], citation["section"], citation["quote"])
+    return " ".join(dict.fromkeys(filter(None, said)))[:QUOTED_CHARS]
+
+
+class Asked(NamedTuple):
+    """What an earlier message asked.
+
+    Attributes:
+        question: its text, or what was asked back about where it chose.
+        choice: what it chose; None where it chose nothing.
+    """
+
+    question: str
+    choice: Choice | None = None
+
+    @property
+    def said(self) -> str:
+        """What was chosen, else the question."""
+        return self.choice["label"] if self.choice else self.question
+
+
+def recent_conversation(messages: Sequence[BaseMessage], turn: Turn, turns: int) -> list[BaseMessage]:
+    """The last `turns` questions and answers before this turn's message, two messages each.
+
+    What an agent did between them is left out: providers refuse calls of tools without their results. What was chosen
+    when a turn asked back goes on from what was said before its question.
+    """
+    if chosen := turn["chosen"]:
+        ids = [message.id for message in messages]
+        messages = messages[: ids.index(chosen["asked_in"])] if chosen["asked_in"] in ids else messages
+    # From its end: of a long conversation, nothing else is read.
+    before = (
+        message
+        for message in reversed(messages)
+        if isinstance(message, HumanMessage | AIMessage)
+        and message.id != turn["message_id"]
+        and not getattr(message, "tool_calls", None)
+    )
+    last: list[BaseMessage] = [*islice(before, 2 * turns)]
+    return last[::-1]
+
+
+def asked_before(messages: Sequence[BaseMessage], turn: Turn, turns: int = LONGEST_CHAIN) -> list[Asked]:
+    """What the messages of a person in the last `turns` turns asked, in order."""
+    conversation = recent_conversation(messages, turn, turns)
+    pairs = pairwise([None, *conversation])
+    return [_asked(message, before) for before, message in pairs if isinstance(message, HumanMessage)]
+
+
+def leaned_on(messages: Sequence[BaseMessage], turn: Turn) -> list[str]:
+    """The questions before the message on which it may lean, without chatter: the last, back to one that leans on
+    none."""
+    return list(map(question_of, questions_behind([one.question for one in asked_before(messages, turn)])))
+
+
+def _asked(message: HumanMessage, before: BaseMessage | None) -> Asked:
+    text = str(message.text)
+    if before is None or ASKED_BACK not in before.response_metadata:
+        return Asked(text)
+    from groundgraph.answers.pick_choice import chosen_in
+
+    chosen = chosen_in(text, before)
+    return Asked(chosen.question, chosen.choice) if chosen else Asked(text)
+
+
+def as_said(message: BaseMessage) -> BaseMessage:
+    """An earlier message as a model is shown it again.
+
+    Its labels are taken out, because they refer to the evidence of another turn, and so is the listing of evidence that
+    groundgraph put below what was said.
+    """
+    if not isinstance(message, AIMessage):
+        return message
+    body = message.response_metadata.get(BODY_CHARS, len(str(message.text)))
+    gate = LabelGate(allowed=())
+    return AIMessage(gate.feed(str(message.text)[:body]) + gate.flush(), id=message.id)
