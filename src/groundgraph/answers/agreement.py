@@ -183,11 +183,13 @@ def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
     """The content words of `question`, as they stand there, that no piece of `evidence` holds in any form. What only
     says how it is asked, as in "how many", need stand nowhere."""
     held = [_read(*_texts(result)) for result in evidence]
-    asking = asking_stems(query_stems(question))
+    # A word such as "hat" means nothing in some languages only.
+    asked = query_stems(question)
+    about = set(asked) - asking_stems(asked)
     missing: dict[str, str] = {}
     for match in WORD.finditer(question):
         own = _stems(match.group())
-        if not asking.issuperset(own) and not any(_holds_form(piece, stem) for piece in held for stem in own):
+        if not about.isdisjoint(own) and not any(_holds_form(piece, stem) for piece in held for stem in own):
             missing.setdefault(own[0], match.group())
     return list(missing.values())
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from groundgraph.text.words import (
     LANGUAGES,
+    WORD,
+    detect_language,
     idf,
     language_data,
     query_stems,
@@ -94,6 +96,7 @@ _BETWEEN_CLAUSES = re.compile(r"[,;:](?=\s)|[()\n—–]")
 # Letters with digits behind them, as they stand by themselves: in a path or a dotted name they say where, not what.
 _CODE = re.compile(r"(?<![\w./\\:@#-])[^\W\d_]+[-_]?\d+(?![\w/\\]|[.:@-]\w)")
 _WORD_START = re.compile(r"(?<!\w)\w")
+_CLAUSE_END = re.compile(r"[,;:.!?()\n—–]")
 
 
 @lru_cache(maxsize=1024)
@@ -343,11 +346,32 @@ def is_follow_up(message: str) -> bool:
 
 
 def is_leaning(question: str) -> bool:
-    """Whether `question` begins with a connective or holds a pronoun."""
-    pronouns, connectives = _cues()
+    """Whether `question` begins with a connective, ends with a word such as "instead", or holds a pronoun."""
+    spoken, (connectives, closings) = words(question), _cues()
+    ends = any(tuple(spoken[-len(phrase) :]) == phrase for phrase in closings)
+    return _begins(spoken, connectives) or ends or holds_pronoun(question)
+
+
+def holds_pronoun(question: str) -> bool:
+    """Whether a word of `question` stands for something said before."""
     # What is part of a compound, as in "one-time password", points at nothing.
     alone = words(" ".join(part for part in question.split() if "-" not in part.strip("-")))
-    return _begins(words(question), connectives) or not pronouns.isdisjoint(alone)
+    return not _pronouns().isdisjoint(alone) or any(_stands_alone(found) for found in _articles_in(question))
+
+
+def _articles_in(question: str) -> Iterator[re.Match[str]]:
+    """The words of `question` that are articles or pronouns in its language, which writes nouns with a capital."""
+    if told := language_data(detect_language(question), "follow_up", "articles"):
+        yield from (found for found in WORD.finditer(question) if found.group().lower() in told)
+
+
+def _stands_alone(article: re.Match[str]) -> bool:
+    """Whether no noun stands behind it in its clause, and none before it to which it belongs. Where nothing is written
+    with a capital, that is sure at the end of a clause only."""
+    before, behind = article.string[: article.start()], _CLAUSE_END.split(article.string[article.end() :])[0]
+    if before.rstrip()[-1:] in {",", ";"}:
+        return False
+    return not any(map(str.isupper, behind)) if before[:1].isupper() else not behind.strip()
 
 
 def _unexplained(question: str) -> str:
@@ -474,10 +498,12 @@ def _asks_of_code() -> frozenset[str]:
 
 
 @cache
-def _cues() -> tuple[frozenset[str], Phrases]:
-    pronouns: set[str] = set()
-    connectives: list[str] = []
-    for language in LANGUAGES:
-        pronouns |= {word for phrase in language_data(language, "follow_up", "pronouns") for word in words(phrase)}
-        connectives += language_data(language, "follow_up", "connectives")
-    return frozenset(pronouns), _by_first_word(tuple(words(text)) for text in connectives)
+def _cues() -> tuple[Phrases, list[Phrase]]:
+    """With what a question begins that leans on the one before, and with what it ends."""
+    said = [[tuple(words(text)) for text in language_words("follow_up", name)] for name in ("connectives", "closings")]
+    return _by_first_word(said[0]), said[1]
+
+
+@cache
+def _pronouns() -> frozenset[str]:
+    return frozenset(word for phrase in language_words("follow_up", "pronouns") for word in words(phrase))
