@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice, pairwise
 from typing import NamedTuple
 
@@ -17,6 +17,9 @@ BODY_CHARS = "body_chars"
 # There too: what the answer quotes or cites first, by which a follow-up finds what stands near it.
 QUOTED = "quoted"
 QUOTED_CHARS = 400
+# There too: the source and the id of what it quotes or cites, each once, to which a follow-up may point back.
+CITED = "cited"
+MOST_CITED = 10
 # There too, of an answer that asks back: about what.
 ASKED_BACK = "asked_back"
 # Questions that lean on each other are followed back so far: "And Graz?" behind "And Vienna?" behind a whole one.
@@ -27,6 +30,20 @@ def quoted_passage(citation: Citation) -> str:
     """The quote of `citation` behind the title and the section that it stands in, at most `QUOTED_CHARS` characters."""
     said = (citation["title"], citation["section"], citation["quote"])
     return " ".join(dict.fromkeys(filter(None, said)))[:QUOTED_CHARS]
+
+
+def cited_pieces(citations: Iterable[Citation]) -> list[list[str]]:
+    """The source and the id of what `citations` lead to, without numbers that were computed."""
+    found = ((one["source_name"], one["source_id"]) for one in citations if not one.get("computed"))
+    return [[*one] for one in islice(dict.fromkeys(found), MOST_CITED)]
+
+
+def cited_before(messages: Sequence[BaseMessage], turn: Turn) -> set[tuple[str, str]]:
+    """The source and the id of what the answer before the message cites; none where a client has made up others."""
+    before = recent_conversation(messages, turn, 1)
+    given = before[-1].response_metadata.get(CITED) if before else None
+    pairs = given if isinstance(given, list) else []
+    return {(str(one[0]), str(one[1])) for one in pairs if isinstance(one, list | tuple) and len(one) == 2}
 
 
 class Asked(NamedTuple):

@@ -7,7 +7,7 @@ stand in one piece: anywhere else the word is found by chance.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from groundgraph.answers.agreement import held_in_any_form
@@ -95,6 +95,31 @@ def stands_apart(message: str, behind: Sequence[str], evidence: Sequence[SourceR
     named = [match.group() for match in WORD.finditer(_NUMBER.sub(" ", message))]
     own = [word for word in named if not asked.own.isdisjoint(stems(word))]
     return Apart([*own, *sorted(asked.numbers)], lacking=False)
+
+
+def found_elsewhere(message: str, evidence: Sequence[SourceResult], cited: Collection[tuple[str, str]]) -> set[int]:
+    """The places, from 0, of what stands in another document or table than what the answer before a follow-up cites,
+    where a piece of these tells as much of what `message` names: "Who developed it?" asks of the same thing.
+
+    Args:
+        message: what it asks.
+        evidence: everything that was found.
+        cited: the source and the id of what the answer before cites.
+    """
+    holders = {(source, _holder(key)) for source, key in cited}
+    near = [(result.source_name, _holder(result.source_id)) in holders for result in evidence]
+    own = frozenset(own_words(message))
+    if not own or not any(near) or all(near):
+        return set()
+    told = [len(held_in_any_form(own, result)) for result in evidence]
+    best = {side: max(count for count, at in zip(told, near, strict=True) if at is side) for side in (True, False)}
+    return {at for at, is_near in enumerate(near) if not is_near} if best[True] and best[True] >= best[False] else set()
+
+
+def _holder(key: str) -> str:
+    """The document or the table of the piece with the id `key`."""
+    document, mark, _ = key.rpartition("#")
+    return document if mark else key.rpartition("/")[0] or key
 
 
 def told_together(message: str, behind: Sequence[str], evidence: Sequence[SourceResult]) -> list[int]:

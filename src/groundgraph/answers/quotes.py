@@ -255,9 +255,14 @@ def asked_rows(evidence: Sequence[SourceResult]) -> Alike | None:
     labels = [label for label, result in enumerate(evidence, 1) if result.metadata.get("asked_for")]
     if not labels:
         return None
-    counts = [label for label, result in enumerate(evidence, 1) if result.metadata.get("computed")]
-    quotes = [_whole(label, evidence[label - 1]) for label in [*counts, *labels[:MAX_ROWS]]]
+    rows = [_whole(label, evidence[label - 1]) for label in labels[:MAX_ROWS]]
+    quotes = [*computed_numbers(evidence), *rows]
     return Alike(quotes, frozenset(labels), len(labels) if len(labels) > MAX_ROWS else 0)
+
+
+def computed_numbers(evidence: Sequence[SourceResult]) -> list[Quote]:
+    """What was computed."""
+    return [_whole(label, result) for label, result in enumerate(evidence, 1) if result.metadata.get("computed")]
 
 
 def with_rows_alike(question: str, quotes: list[Quote], evidence: Sequence[SourceResult]) -> Alike:

@@ -18,6 +18,7 @@ from groundgraph.answers.quotes import (
     Quote,
     asked_rows,
     closest_quotes,
+    computed_numbers,
     found_quote,
     select_for_parts,
     select_quotes,
@@ -103,7 +104,8 @@ def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: s
     for asked in dict.fromkeys(forms):
         if found := _answering(asked, evidence, behind):
             return with_rows_alike(asked, found, evidence)
-    return Alike([], frozenset(), 0)
+    # What was computed is the answer, though it holds no word of "And in April?".
+    return Alike(computed_numbers(evidence), frozenset(), 0)
 
 
 def _answering(asked: str, evidence: Sequence[SourceResult], behind: str) -> list[Quote]:

@@ -29,6 +29,8 @@ class RetrievalIntent:
         message: where `text_queries` stand behind what was said before, the present message, with which they end; an
             empty text where what stands before it was no question of the user's. None where they stand by themselves.
         earlier: the questions that `message` leans on, from the one that leans on none, where they are several.
+        cited: the ids of what the answer before it cites of the source, where `message` points back with a word such as
+            "it", or says nothing by itself.
 
     Raises:
         InputInvalid: `text_queries` is one text.
@@ -42,6 +44,7 @@ class RetrievalIntent:
     raw_data: dict[str, Any] = field(default_factory=dict)
     message: str | None = None
     earlier: list[str] = field(default_factory=list)
+    cited: list[str] = field(default_factory=list)
 
     # Written elsewhere: here it would be one more file that each turn passes.
     __post_init__ = refuse_lone_text("text_queries")  # type: ignore[misc]

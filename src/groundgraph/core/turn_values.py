@@ -94,7 +94,7 @@ class RetrievalTask(TypedDict):
     """One task of the fan-out: which source is asked what. `options` are those that the turn began with; without
     `kind` and `top_k` it is a query with theirs. They are left out because a task is stored as it is, for each query.
     `question` is there where a model wrote the query: the user's words, or none beside a query that has them; `message`
-    where a query by rule stands behind what was said before, and `earlier`: see `RetrievalIntent`.
+    where a query by rule stands behind what was said before, `earlier` and `cited`: see `RetrievalIntent`.
     """
 
     name: str
@@ -110,6 +110,7 @@ class RetrievalTask(TypedDict):
     question: NotRequired[str]
     message: NotRequired[str]
     earlier: NotRequired[list[str]]
+    cited: NotRequired[list[str]]
 
 
 class Retrieval(TypedDict):

@@ -11,7 +11,7 @@ from langgraph.graph import StateGraph
 from langgraph.types import Send
 from typing_extensions import TypedDict
 
-from groundgraph.answers.conversation import leaned_on, recent_conversation
+from groundgraph.answers.conversation import cited_before, leaned_on, recent_conversation
 from groundgraph.core.errors import ConfigurationError, InputInvalid, Problem
 from groundgraph.core.intent import IntentState
 from groundgraph.core.registry import nearest
@@ -26,7 +26,7 @@ from groundgraph.nodes.retrieve_source import RetrieveSourceInput, retrieve_sour
 from groundgraph.settings.context import DIALOGUE_STATE
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource
-from groundgraph.text.follow_up import is_follow_up, question_of
+from groundgraph.text.follow_up import holds_pronoun, is_follow_up, own_words, question_of
 
 if TYPE_CHECKING:
     from groundgraph.nodes.model_stage import StageInput, StageUpdate
@@ -181,9 +181,20 @@ def retrieval_task(state: FanOutInput, source: str, number: int, query: str) -> 
             # The first is the message behind a question or its keywords, another one behind what was quoted.
             own = (asked, question_of(asked)) if number == 0 else ()
             task["message"] = next(filter(query.endswith, own), "")
-            if task["message"] and len(earlier := leaned_on(state.get("messages", []), state["turn"])) > 1:
-                task["earlier"] = earlier
+            if task["message"]:
+                _add_spoken_of(task, state)
     return {"task": task}
+
+
+def _add_spoken_of(task: RetrievalTask, state: FanOutInput) -> None:
+    """What the message of `task` leans on: see `RetrievalIntent`."""
+    messages, turn, message = state.get("messages", []), state["turn"], task["message"]
+    if len(earlier := leaned_on(messages, turn)) > 1:
+        task["earlier"] = earlier
+    points_back = holds_pronoun(message) or not own_words(message)
+    before = cited_before(messages, turn) if points_back else ()
+    if cited := sorted(key for source, key in before if source == task["source"]):
+        task["cited"] = cited
 
 
 class LookedAgain(FanOutInput, total=False):

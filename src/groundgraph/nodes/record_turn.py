@@ -12,7 +12,7 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from groundgraph.answers.answer_prompt import answer_id
-from groundgraph.answers.conversation import ASKED_BACK, BODY_CHARS, QUOTED, quoted_passage
+from groundgraph.answers.conversation import ASKED_BACK, BODY_CHARS, CITED, QUOTED, cited_pieces, quoted_passage
 from groundgraph.answers.provenance import (
     HISTORY_TURNS,
     KEPT_AT,
@@ -139,6 +139,8 @@ def _message(draft: Draft, turn: Turn, record: Mapping[str, Any], citations: Seq
     elif citations and not citations[0].get("computed"):
         # The words of a computation lead to nothing that stands near it.
         metadata[QUOTED] = quoted_passage(citations[0])
+    if pieces := cited_pieces(citations):
+        metadata[CITED] = pieces
     return AIMessage(draft["text"], id=answer_id(turn), response_metadata=metadata)
 
 

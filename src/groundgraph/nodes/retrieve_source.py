@@ -154,6 +154,7 @@ def _intent(task: RetrievalTask, enforced: Mapping[str, Any]) -> RetrievalIntent
         task["raw_data"],
         task.get("message"),
         task.get("earlier", []),
+        task.get("cited", []),
     )
 
 

@@ -161,7 +161,7 @@ def _without_courtesies(message: str) -> str:
 
 def corrected(message: str) -> str:
     """What a short `message` says behind words that only correct what was said before, such as "no, I meant" or "not 18
-    but"; all of it where it begins with none, or with one such as the "no" of "No pump runs"."""
+    but", or before such at its end; all of it where there are none, or one such as the "no" of "No pump runs"."""
     starts = [found.start() for found in _WORD_START.finditer(message)]
     spoken = spoken_stems(message)
     if len(starts) != len(spoken) or len(query_stems(message)) >= LONG_MESSAGE:
@@ -171,7 +171,11 @@ def corrected(message: str) -> str:
         single, at = end - at == 1, end
         if at < len(spoken) and not (single and _runs_on(message[starts[at - 1] : starts[at]])):
             kept = at
-    return message[starts[kept] :] if kept else message
+    # "9007, I mean".
+    behind = (len(spoken) - len(phrase) for phrase in _corrections() if tuple(spoken[-len(phrase) :]) == phrase)
+    end = min((at for at in behind if kept < at < len(spoken) - 1), default=len(spoken))
+    said = message[: starts[end]].rstrip(" ,;:") if end < len(spoken) else message
+    return said[starts[kept] :]
 
 
 def _runs_on(between: str) -> bool:
@@ -354,8 +358,10 @@ def is_leaning(question: str) -> bool:
 
 def holds_pronoun(question: str) -> bool:
     """Whether a word of `question` stands for something said before."""
-    # What is part of a compound, as in "one-time password", points at nothing.
-    alone = words(" ".join(part for part in question.split() if "-" not in part.strip("-")))
+    # What begins a compound, as in "one-time password", points at nothing.
+    parts = (part.strip("-") for part in question.split())
+    # That of "sont-ils" stands last.
+    alone = words(" ".join(part.rpartition("-")[2] for part in parts))
     return not _pronouns().isdisjoint(alone) or any(_stands_alone(found) for found in _articles_in(question))
 
 

@@ -9,8 +9,8 @@ from itertools import chain
 from typing import Any
 
 from groundgraph.answers.agreement import answerable, lacks_code, lacks_much, lacks_name, missing_words, says_nothing
-from groundgraph.answers.conversation import asked_before, leaned_on, recent_conversation
-from groundgraph.answers.leaning import Apart, stands_apart
+from groundgraph.answers.conversation import asked_before, cited_before, leaned_on, recent_conversation
+from groundgraph.answers.leaning import Apart, found_elsewhere, stands_apart
 from groundgraph.answers.named_values import found_beside, left_out, with_values
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter, reworded
 from groundgraph.answers.table_rows import row_doubt
@@ -58,6 +58,8 @@ class Judge:
         others, values = self._of_others(view, asked, found) if self._fields else (set[int](), frozenset[str]())
         if _leans(view.state):
             others |= found_beside(found, [ref[0] for ref in view.refs], _leaning(view.state))
+            cited = cited_before(view.state.get("messages", []), view.turn)
+            others |= found_elsewhere(question_of(view.turn["question"]), found, cited)
         known = [pair for at, pair in enumerate(zip(view.refs, found, strict=True)) if at not in others]
         held = _judgement(view, known, partial(with_values, self._fields, asked) if self._fields else list)
         good = not held.decides or self._good_enough(held.chance)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from groundgraph.core.evidence import SourceResult, jsonable
 from groundgraph.core.latest import Latest
@@ -22,11 +22,12 @@ from groundgraph.sources.sql.read_question import (
     quantity_instead,
     read_computation,
     read_rows,
+    values_said,
 )
-from groundgraph.sources.sql.shape import TableShape, Vocabulary, decode, table_stems
+from groundgraph.sources.sql.shape import TableShape, Vocabulary, column_stems, decode, table_stems
 from groundgraph.sources.sql.sql_dialect import may_match
 from groundgraph.text.find_cue import Cue, Language, find_cue, language_of
-from groundgraph.text.follow_up import subjectless_stems
+from groundgraph.text.follow_up import holds_pronoun, own_words, subjectless_stems
 from groundgraph.text.words import fold, stems
 
 _RANGES = frozenset({"gt", "gte", "lt", "lte"})
@@ -35,6 +36,8 @@ _MOST_VALUES = 2_000
 _KEPT = 16
 # Stems of which as many letters from the first are the same are forms of one word.
 SAME_BEGINNING = 5
+# Shorter names begin other words too: "id" begins "idea".
+LEAST_NAME = 4
 
 
 @dataclass(frozen=True)
@@ -171,6 +174,26 @@ class Computer:
         named = {read.shape.name, *(shape.name for shape in tables if set(table_stems(shape)) <= {*read.left})}
         return [row for row in found if row.metadata["table"] in named]
 
+    def asks_of_rows(
+        self, asked: Question, shapes: Sequence[TableShape]
+    ) -> Literal["columns", "something else", "others"]:
+        """What the question itself asks of rows that were shown before: `columns` of the tables, by their names, by
+        what may be so of any row ("is it paid?"), or with no word of its own; `something else`; or for `others`, by the
+        name or the number of one, which is not written small."""
+        own = asked.said[-1]
+        if self._database is None:
+            return "others"
+        known = self._with_values(self._database, shapes, asked)
+        values = [str(value) for _, vocabulary in known for value in values_said(own, vocabulary)]
+        if not all(map(str.islower, values)):
+            return "others"
+        called = tuple(
+            stem[:SAME_BEGINNING] for shape, _ in known for stem in _names_in(shape) if len(stem) >= LEAST_NAME
+        )
+        filler = language_of(own).filler_in(fold(own)).union(stems(" ".join(values)))
+        left = [one for one in own_words(own) if not one.startswith(called) and one not in filler]
+        return "something else" if left else "columns"
+
     def _read_for_rows(self, asked: Question, shapes: Sequence[TableShape]) -> Iterator[Reading]:
         """How the question reads in each table that may hold a row for it, where it may ask for rows."""
         language = language_of(asked.text)
@@ -292,13 +315,19 @@ def _is_ruled_out(count: SourceResult, computed: Computation, filters: Mapping[s
 def _parts_for_rows(asked: Question, language: Language) -> tuple[str, ...]:
     """The parts of a question that may ask for rows; none for one that computes, or has words of no question.
 
-    "Which ones?" behind a count asks for the rows that were counted.
+    "Which ones?" behind a count asks for the rows that were counted, and so does "Who are they?".
     """
     parts, cue = tuple(map(fold, asked.said)), find_cue(asked.said, before_rows=True)
-    if cue is None:
-        return parts
-    counted = cue.function == "count" and find_cue(asked.said) is None
-    return cue.parts if counted and any(map(language.rows.search, parts[1:])) else ()
+    points = len(parts) > 1 and holds_pronoun(asked.said[-1]) and not _own_words(parts[-1], language)
+    if cue is not None:
+        counted = cue.function == "count" and find_cue(asked.said) is None
+        parts = cue.parts if counted and (points or any(map(language.rows.search, parts[1:]))) else ()
+    return (*parts[:-1], "") if points and parts else parts
+
+
+def _own_words(said: str, language: Language) -> set[str]:
+    """The stems of the folded text `said` but for what asks for rows and what adds nothing."""
+    return set(own_words(language.rows.sub(" ", said))) - language.filler_in(said)
 
 
 def _readings(cue: Cue, known: Sequence[tuple[TableShape, Vocabulary]], asked: Question) -> list[Reading]:
@@ -315,6 +344,11 @@ def _rows_and_nothing_else(read: Reading, tables: Sequence[TableShape], *, alone
         return read if read.names_table or (alone and read.names_condition) else None
     of_column = read.of_column(tables)
     return of_column if of_column and of_column.is_whole else None
+
+
+def _names_in(shape: TableShape) -> set[str]:
+    """The stems of the names of a table and its columns."""
+    return set(table_stems(shape)).union(*column_stems(shape))
 
 
 def _holds_one(row: SourceResult, left: Sequence[str]) -> bool:

@@ -6,6 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from groundgraph.core.computation import ComputableTable, Proposal
@@ -32,11 +33,14 @@ from groundgraph.sources.sql.shape import (
     table_stems,
 )
 from groundgraph.sources.sql.sql_dialect import may_match
-from groundgraph.text.words import numbered
+from groundgraph.text.follow_up import own_words
+from groundgraph.text.words import numbered, words
 
 _OWN_METADATA = {"table", "key", "section", "title", "asked_for"}
 # A number with as many digits is no key: databases have integers of 64 bits.
 MOST_DIGITS = 19
+# A shorter number may be how many are wanted.
+LEAST_DIGITS = 3
 Filters = Mapping[str, Any]
 
 
@@ -59,8 +63,8 @@ class Tables:
 @dataclass(frozen=True)
 class Asked:
     """One text query: its words, the checked filters, how many results at most, the vector of the words, the least
-    relevance of a result, its end that is the present message (see `RetrievalIntent.message`), and the questions that
-    this one leans on."""
+    relevance of a result, its end that is the present message (see `RetrievalIntent.message`), the questions that this
+    one leans on, and the ids of the rows to which it points back."""
 
     text: str
     filters: Filters
@@ -69,6 +73,7 @@ class Asked:
     least: float = 0.0
     own: str | None = None
     earlier: Sequence[str] = ()
+    cited: Sequence[str] = ()
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -173,8 +178,9 @@ class SqlEngine(ABC):
         filters = self.checked_filters(intent.filters.get(self._name, {}), tables.shapes)
         if top_k < 1:
             return []
+        behind = (intent.message, intent.earlier, intent.cited)
         asked = [
-            Asked(text, filters, top_k, (vectors or {}).get(text), score_threshold, intent.message, intent.earlier)
+            Asked(text, filters, top_k, (vectors or {}).get(text), score_threshold, *behind)
             for text in intent.text_queries
         ]
         # Scores of different questions are on different scales.
@@ -198,6 +204,8 @@ class SqlEngine(ABC):
             return [note] if note.metadata.get("computed") else [note, *sorted(results, key=_is_empty)][: asked.top_k]
         if selected := self._selected(question, routed, tables.shapes):
             return selected
+        if pointed := self._pointed_at(question, asked.cited, tables.shapes):
+            return [*pointed, *sorted(results, key=_is_empty)][: asked.top_k]
         if not named:
             results = self._computer.named(question, routed, tables.shapes, results)
         return sorted(results, key=_is_empty)[: asked.top_k]
@@ -216,9 +224,37 @@ class SqlEngine(ABC):
         told = shown and kept.shape.content_field is None and count.metadata["value"] <= len(shown)
         return shown if told else [count, *shown][: question.most]
 
+    def _pointed_at(
+        self, question: Computable, cited: Sequence[str], tables: Sequence[TableShape]
+    ) -> list[SourceResult]:
+        """The rows that the answer before cites, where the question asks something of them: by their columns it is
+        answered, with any other word they are what comes closest."""
+        if not cited or not question.said:
+            return []
+        shapes = [shape for shape in tables if any(key.startswith(f"{shape.name}/") for key in cited)]
+        asks = self._computer.asks_of_rows(question, shapes)
+        if asks == "others":
+            return []
+        rows = chain.from_iterable(self._rows_again(shape, cited, question.filters) for shape in shapes)
+        if asks == "columns":
+            return [changed(row, metadata={**row.metadata, "asked_for": True}) for row in rows]
+        return [changed(row, scores={"lexical": 0.0}) for row in rows]
+
+    def _rows_again(self, shape: TableShape, cited: Sequence[str], filters: Filters) -> list[SourceResult]:
+        """Those of the rows with the ids `cited` that are of a table with a key of one column, as they are now."""
+        key = shape.column(shape.primary_key[0]) if len(shape.primary_key) == 1 else None
+        database = self._database.computing()
+        if key is None or database is None or not may_match(shape, filters):
+            return []
+        values = [one.removeprefix(f"{shape.name}/") for one in cited if one.startswith(f"{shape.name}/")]
+        numeric = key.kind == "integer"
+        wanted = [int(value) if numeric else value for value in values if not numeric or value.isdecimal()]
+        found = database.first(shape, [{key.name: wanted}, *([filters] if filters else [])], len(wanted) or 1)
+        return [self._result(shape, row, relevance=1.0, score=0.0) for row in found]
+
     def _named_rows(self, tables: Tables, asked: Asked) -> list[SourceResult]:
         """The rows that the question names by their table and key, as in "order 9004": a key is no word to search."""
-        called = [(word, int(number)) for word, number in numbered(asked.text) if len(number) < MOST_DIGITS]
+        called = [(word, int(number)) for word, number in _numbered(asked.said) if len(number) < MOST_DIGITS]
         rows: list[SourceResult] = []
         for shape in tables.shapes if called else ():
             name = table_stems(shape)[-1:]
@@ -312,6 +348,18 @@ class SqlEngine(ABC):
     def close(self) -> None:
         """Close the database."""
         self._database.close()
+
+
+def _numbered(said: Sequence[str]) -> list[tuple[str, str]]:
+    """The stems of the words of a question behind which a number stands, each with that. A number for which it has no
+    word, as "and 9009?" behind "order 9005", is of the one that was numbered last."""
+    found: list[tuple[str, str]] = []
+    for part in said:
+        own = numbered(part)
+        alone = [word for word in words(part) if len(word) >= LEAST_DIGITS and word.isdecimal()] if found else []
+        rest = set(own_words(part)).difference(alone)
+        found = own if own or not alone or rest else [(found[-1][0], number) for number in alone]
+    return found
 
 
 def _numeric_key(shape: TableShape) -> str:

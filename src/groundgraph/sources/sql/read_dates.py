@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import chain
@@ -40,13 +40,19 @@ class Part:
 
 
 def date_condition(
-    part: Part, every: Sequence[str], shape: TableShape, vocabulary: Vocabulary, language: Language
+    part: Part,
+    every: Sequence[str],
+    shape: TableShape,
+    vocabulary: Vocabulary,
+    language: Language,
+    before: Mapping[str, Any],
 ) -> tuple[dict[str, Any], list[str]]:
     """The condition that "on 1 March 2026", "in March 2026", "in 2026" or "in March" puts on a date column, and the
     stems of `part` without these.
 
     Of the date columns it is the only one that `_meant_dates` gives for the words of `every` part.
-    A month by itself is that of the only year in which the column has it; one that may be another word, as in "how many
+    A month by itself is that of the year that was asked about before, else of the only year in which the column has it:
+    the days that were, by column, are `before`. One that may be another word, as in "how many
     may be open?", needs a capital.
     """
     said = part.folded
@@ -62,7 +68,9 @@ def date_condition(
     years = [at for at in _years(asked) if not _is_behind_one(others, asked[at], said)]
     if not years and _may_be_verb(part, asked):
         return {}, asked
-    return _year_or_month(dated[0], asked, years, language.months, vocabulary)
+    asked_before = before.get(dated[0])
+    year = int(str(asked_before["gte"])[:4]) if isinstance(asked_before, Mapping) else 0
+    return _year_or_month(dated[0], asked, years, language.months, vocabulary, year)
 
 
 def _is_behind_one(names: Sequence[str], year: str, said: str) -> bool:
@@ -76,17 +84,22 @@ def _may_be_verb(part: Part, asked: Sequence[str]) -> bool:
 
 
 def _year_or_month(
-    column: str, asked: Sequence[str], years: Sequence[int], months: Sequence[str], vocabulary: Vocabulary
+    column: str,
+    asked: Sequence[str],
+    years: Sequence[int],
+    months: Sequence[str],
+    vocabulary: Vocabulary,
+    before: int,
 ) -> tuple[dict[str, Any], list[str]]:
     """The condition on `column` of the only year, which stands at one of the places `years`, or the only month by
-    itself, and the stems without it."""
+    itself, which is of the year `before` where that is known, and the stems without it."""
     named = [at for at, stem in enumerate(asked) if stem in months]
     if len(years) == 1 and not named:
         return {column: _within(int(asked[years[0]]))}, _without(asked, years)
     if years or len(named) != 1:
         return {}, list(asked)
     month = months.index(asked[named[0]]) + 1
-    year = _only_year(column, asked[named[0]], month, vocabulary)
+    year = _only_year(column, asked[named[0]], month, vocabulary, before)
     return ({column: _within(year, month)}, _without(asked, named)) if year else ({}, list(asked))
 
 
@@ -116,11 +129,13 @@ def _without(asked: Sequence[str], places: Sequence[int]) -> list[str]:
     return [stem for at, stem in enumerate(asked) if at not in places]
 
 
-def _only_year(column: str, said: str, month: int, vocabulary: Vocabulary) -> int:
-    """The only year of whose month `month` a date column holds a day; 0 where there is none or several, and where a
-    column holds the name itself."""
+def _only_year(column: str, said: str, month: int, vocabulary: Vocabulary, before: int) -> int:
+    """The year `before`, else the only one of whose month `month` a date column holds a day; 0 where there is none or
+    several, and where a column holds the name itself."""
     known = {int(name[0]) for name, found in vocabulary.items() if column in found and name[1:2] == (f"{month:02}",)}
-    return 0 if (said,) in vocabulary or len(known) != 1 else known.pop()
+    if (said,) in vocabulary:
+        return 0
+    return before or (known.pop() if len(known) == 1 else 0)
 
 
 def _says_when(column: Column, language: Language) -> bool:

@@ -112,12 +112,13 @@ def read_rows(parts: Sequence[Part], language: Language, shape: TableShape, voca
     text = " ".join(part.folded for part in parts)
     every = stems(text)
     conditions: dict[str, Any] = {}
+    dated: dict[str, Any] = {}
     left: list[str] = []
     filler = language.filler_in(text)
     names = chain.from_iterable(words(spaced(column.name)) for column in shape.columns)
     plain = language.plain.union(plain_words().intersection(names), language.pronouns if len(parts) > 1 else ())
     for part in parts:
-        dates, asked = date_condition(part, every, shape, vocabulary, language)
+        dates, asked = date_condition(part, every, shape, vocabulary, language, dated)
         found = _read(asked, part, shape, vocabulary, dates)
         if found is None or not _is_clear(part.folded, found[0], dates, plain, language):
             return None
@@ -125,6 +126,7 @@ def read_rows(parts: Sequence[Part], language: Language, shape: TableShape, voca
         if conditions and asked and filler.issuperset(asked):
             return None
         conditions |= {**found[0], **dates}
+        dated |= dates
         left += found[1]
     return Reading(shape, conditions, left, filler)
 
@@ -154,10 +156,15 @@ def read_computation(reading: Reading, filters: Mapping[str, Any]) -> Computatio
 
 def names_value(said: str, shape: TableShape, vocabulary: Vocabulary) -> bool:
     """Whether the text names a value of a cell, or a column of yes and no."""
+    return bool(_flags(stems(said), shape)) or any(values_said(said, vocabulary))
+
+
+def values_said(said: str, vocabulary: Vocabulary) -> Iterator[Any]:
+    """The values of cells that the text names, as they are stored."""
     asked, part = stems(said), Part(fold(said), said)
-    return bool(_flags(asked, shape) or _wordless_conditions(part, vocabulary)) or any(
-        _value_at(asked, place, part.folded, vocabulary)[0] for place in range(len(asked))
-    )
+    yield from _wordless_conditions(part, vocabulary).values()
+    for place in range(len(asked)):
+        yield from chain.from_iterable(_value_at(asked, place, part.folded, vocabulary)[1].values())
 
 
 def needed_instead(said: str, language: Language, shape: TableShape, vocabulary: Vocabulary) -> str:
