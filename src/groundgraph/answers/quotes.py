@@ -249,20 +249,15 @@ class Alike(NamedTuple):
     found: int
 
 
-def asked_rows(evidence: Sequence[SourceResult]) -> Alike | None:
-    """The rows that a question asked for as such, and before them how many there are in all, where not all were found;
-    None when it asked for something else."""
+def stated_rows(evidence: Sequence[SourceResult]) -> Alike | None:
+    """The numbers that were computed for a question, and the rows that it asked for as such; None when it asked for
+    something else. A number is the answer though it may hold no word of "And in April?"."""
     labels = [label for label, result in enumerate(evidence, 1) if result.metadata.get("asked_for")]
-    if not labels:
+    counts = [label for label, result in enumerate(evidence, 1) if result.metadata.get("computed")]
+    if not labels and not counts:
         return None
-    rows = [_whole(label, evidence[label - 1]) for label in labels[:MAX_ROWS]]
-    quotes = [*computed_numbers(evidence), *rows]
+    quotes = [_whole(label, evidence[label - 1]) for label in [*counts, *labels[:MAX_ROWS]]]
     return Alike(quotes, frozenset(labels), len(labels) if len(labels) > MAX_ROWS else 0)
-
-
-def computed_numbers(evidence: Sequence[SourceResult]) -> list[Quote]:
-    """What was computed."""
-    return [_whole(label, result) for label, result in enumerate(evidence, 1) if result.metadata.get("computed")]
 
 
 def with_rows_alike(question: str, quotes: list[Quote], evidence: Sequence[SourceResult]) -> Alike:

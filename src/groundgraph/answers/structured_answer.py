@@ -16,12 +16,11 @@ from groundgraph.answers.provenance import reworded
 from groundgraph.answers.quotes import (
     Alike,
     Quote,
-    asked_rows,
     closest_quotes,
-    computed_numbers,
     found_quote,
     select_for_parts,
     select_quotes,
+    stated_rows,
     with_hidden,
     with_names,
     with_rows_alike,
@@ -91,12 +90,12 @@ def template_variables(
 
 def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: str, insufficient: bool) -> Alike:
     """The quotes for the first of `forms`, the question and what was searched for, of which a sentence holds a word;
-    where they answer, with the rows that fit as well. Rows that were asked for as such are quoted alone,
-    but for other parts of the question."""
+    where they answer, with the rows that fit as well. A number that was computed, and rows that were asked for as such,
+    are quoted alone, but for other parts of the question."""
     if insufficient:
         closest = (closest_quotes(asked, evidence) for asked in dict.fromkeys(forms))
         return Alike(next(filter(None, closest), []), frozenset(), 0)
-    rows = asked_rows(evidence)
+    rows = stated_rows(evidence)
     if rows is not None:
         told = {quote.label for quote in rows.quotes}
         others = select_for_parts(asked_parts(forms[0]), evidence)
@@ -104,8 +103,7 @@ def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: s
     for asked in dict.fromkeys(forms):
         if found := _answering(asked, evidence, behind):
             return with_rows_alike(asked, found, evidence)
-    # What was computed is the answer, though it holds no word of "And in April?".
-    return Alike(computed_numbers(evidence), frozenset(), 0)
+    return Alike([], frozenset(), 0)
 
 
 def _answering(asked: str, evidence: Sequence[SourceResult], behind: str) -> list[Quote]:

@@ -27,7 +27,7 @@ from groundgraph.sources.sql.read_question import (
 from groundgraph.sources.sql.shape import TableShape, Vocabulary, column_stems, decode, table_stems
 from groundgraph.sources.sql.sql_dialect import may_match
 from groundgraph.text.find_cue import Cue, Language, find_cue, language_of
-from groundgraph.text.follow_up import holds_pronoun, own_words, subjectless_stems
+from groundgraph.text.follow_up import holds_pronoun, is_leaning, own_words, subjectless_stems
 from groundgraph.text.words import fold, stems
 
 _RANGES = frozenset({"gt", "gte", "lt", "lte"})
@@ -124,8 +124,10 @@ class Computer:
         rows = language_of(asked.text).rows
         # A table alone may be a word like any other: "What is an order?"
         lists = any(rows.search(fold(part)) for part in asked.said)
+        # "And in hall C?" by itself asks for no rows.
+        alone = len(shapes) == 1 and not (len(asked.said) == 1 and is_leaning(asked.text))
         for read in self._read_for_rows(asked, shapes):
-            whole = _rows_and_nothing_else(read, tables, alone=len(shapes) == 1)
+            whole = _rows_and_nothing_else(read, tables, alone=alone)
             if whole is not None and self._database is not None and (whole.conditions or lists):
                 kept = Computation("count", read.shape, "", tuple(filter(None, (asked.filters, whole.conditions))))
                 stated = self._stated(self._database, kept)
@@ -178,7 +180,7 @@ class Computer:
         self, asked: Question, shapes: Sequence[TableShape]
     ) -> Literal["columns", "something else", "others"]:
         """What the question itself asks of rows that were shown before: `columns` of the tables, by their names, by
-        what may be so of any row ("is it paid?"), or with no word of its own; `something else`; or for `others`, by the
+        what may be so of any row ("is it paid?"), or with a pronoun alone; `something else`; or for `others`, by the
         name or the number of one, which is not written small."""
         own = asked.said[-1]
         if self._database is None:
@@ -192,7 +194,7 @@ class Computer:
         )
         filler = language_of(own).filler_in(fold(own)).union(stems(" ".join(values)))
         left = [one for one in own_words(own) if not one.startswith(called) and one not in filler]
-        return "something else" if left else "columns"
+        return "columns" if not left and (own_words(own) or holds_pronoun(own)) else "something else"
 
     def _read_for_rows(self, asked: Question, shapes: Sequence[TableShape]) -> Iterator[Reading]:
         """How the question reads in each table that may hold a row for it, where it may ask for rows."""
