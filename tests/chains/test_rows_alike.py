@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.answers.quotes import MAX_ROWS, asked_rows, select_quotes, with_rows_alike
+from groundgraph.answers.quotes import MAX_ROWS, select_quotes, stated_rows, with_rows_alike
 from groundgraph.core.evidence import SourceResult, changed
 
 pytestmark = pytest.mark.covers("A7")
@@ -52,7 +52,7 @@ def test_long_texts_in_a_table_are_no_rows() -> None:
 
 
 def test_rows_that_were_asked_for_are_quoted_in_order() -> None:
-    found = asked_rows([_row(number, "stopped", asked_for=True) for number in range(1, 6)])
+    found = stated_rows([_row(number, "stopped", asked_for=True) for number in range(1, 6)])
     assert found is not None
     assert ([quote.label for quote in found.quotes], found.found) == ([1, 2, 3, 4, 5], 0)
-    assert asked_rows([_row(1, "stopped")]) is None
+    assert stated_rows([_row(1, "stopped")]) is None

@@ -3,11 +3,14 @@ states what the question asks for."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from groundgraph.answers.find_choices import labels_in, places_said, telling_stems
 from groundgraph.core.evidence import SourceResult, changed, is_stated
 from groundgraph.text.follow_up import cue_phrases, says, spoken_stems
+from groundgraph.text.words import WORD, fold, numbered, small_words, stem, words
 
 # A shorter label, such as "A" or "17", stands in many questions for something else.
 LEAST_LETTERS, LEAST_DIGITS = 2, 4
@@ -18,11 +21,16 @@ def named_labels(field: str, said: Sequence[str], evidence: Sequence[SourceResul
     contain each other the longest; none where one before it rules one out, or compares."""
     labels = sorted({label for result in evidence for label in labels_in(result, field) if _is_telling(label)})
     for spoken in map(spoken_stems, said if labels else ()):
-        if says(spoken, cue_phrases("negation")) or says(spoken, cue_phrases("complexity", "comparison")):
+        if _rules_out(spoken):
             break
         if named := _whole(labels, spoken):
             return named
     return frozenset()
+
+
+def _rules_out(spoken: Sequence[str]) -> bool:
+    """Whether a message of the stems `spoken` rules something out or compares."""
+    return says(spoken, cue_phrases("negation")) or says(spoken, cue_phrases("complexity", "comparison"))
 
 
 def _whole(labels: Sequence[str], said: Sequence[str]) -> frozenset[str]:
@@ -51,6 +59,62 @@ def left_out(fields: Sequence[str], said: Sequence[str], evidence: Sequence[Sour
             own = [labels_in(result, field) for result in evidence]
             out |= {at: named for at, labels in enumerate(own) if labels and named.isdisjoint(labels)}
     return out
+
+
+class Numbered(NamedTuple):
+    """What evidence tells of the things that a question names by a word and a number, as in "valve 4".
+
+    Attributes:
+        others: the places, from 0, of what tells of valves with other numbers only, where some tells of this one.
+        apart: the things of which none tells though it does of others with the same word, in the words of the question.
+    """
+
+    others: set[int]
+    apart: list[str]
+
+
+def of_numbered(question: str, evidence: Sequence[SourceResult]) -> Numbered:
+    """See `Numbered`: "Valve 3 opens at 4 bar" tells nothing of valve 4. A list or a range of numbers behind the word
+    counts, such as "pumps 17 to 19"; nothing is told where the question rules something out or compares."""
+    asked = _numbers_behind(question, {word for word, _ in numbered(question)})
+    if not asked or _rules_out(spoken_stems(question)):
+        return Numbered(set(), [])
+    told = [_numbers_behind(_text_of(result), asked.keys()) for result in evidence]
+    others, apart = set[int](), list[str]()
+    for word, numbers in asked.items():
+        near = [one.get(word, set()) for one in told]
+        if any(not numbers.isdisjoint(one) for one in near):
+            others |= {at for at, one in enumerate(near) if one and numbers.isdisjoint(one)}
+        elif any(near):
+            said = next(one.group() for one in WORD.finditer(question) if stem(fold(one.group())) == word)
+            apart += [f"{said} {number}" for number in sorted(numbers)]
+    return Numbered(others, apart)
+
+
+_RANGE = re.compile(r"(\d{1,9})\s*(?:[-–—]|to|bis|до|à|hasta)\s*(\d{1,9})\b")
+# A longer range is none of things that have a number each.
+_MOST_IN_RANGE = 1_000
+
+
+def _numbers_behind(text: str, wanted: Collection[str]) -> dict[str, set[str]]:
+    """By stem of a word that is `wanted`, the numbers behind it, with nothing but small words and numbers between."""
+    found: dict[str, set[str]] = {}
+    current = ""
+    for word in words(_RANGE.sub(_listed_range, text)) if wanted else ():
+        if current and word.isdecimal():
+            found.setdefault(current, set()).add(word)
+        elif not current or word not in small_words():
+            current = stem(word) if stem(word) in wanted else ""
+    return found
+
+
+def _listed_range(found: re.Match[str]) -> str:
+    first, last = map(int, found.groups())
+    return " ".join(map(str, range(first, last + 1))) if 0 < last - first < _MOST_IN_RANGE else found.group()
+
+
+def _text_of(result: SourceResult) -> str:
+    return " . ".join([str(result.metadata.get(name) or "") for name in ("title", "section")] + [result.content])
 
 
 def found_beside(evidence: Sequence[SourceResult], keys: Sequence[str], leaning: Collection[str]) -> set[int]:

@@ -164,7 +164,7 @@ def corrected(message: str) -> str:
     but", or before such at its end; all of it where there are none, or one such as the "no" of "No pump runs"."""
     starts = [found.start() for found in _WORD_START.finditer(message)]
     spoken = spoken_stems(message)
-    if len(starts) != len(spoken) or len(query_stems(message)) >= LONG_MESSAGE:
+    if not starts or len(starts) != len(spoken) or len(query_stems(message)) >= LONG_MESSAGE:
         return message
     at, kept = 0, 0
     while end := max((_end(spoken, at, phrase) for phrase in _corrections()), default=0):
@@ -175,7 +175,7 @@ def corrected(message: str) -> str:
     behind = (len(spoken) - len(phrase) for phrase in _corrections() if tuple(spoken[-len(phrase) :]) == phrase)
     end = min((at for at in behind if kept < at < len(spoken) - 1), default=len(spoken))
     said = message[: starts[end]].rstrip(" ,;:") if end < len(spoken) else message
-    return said[starts[kept] :]
+    return said[starts[kept] :] if kept else said
 
 
 def _runs_on(between: str) -> bool:

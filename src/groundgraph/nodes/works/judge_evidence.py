@@ -11,7 +11,7 @@ from typing import Any
 from groundgraph.answers.agreement import answerable, lacks_code, lacks_much, lacks_name, missing_words, says_nothing
 from groundgraph.answers.conversation import asked_before, cited_before, leaned_on, recent_conversation
 from groundgraph.answers.leaning import Apart, found_elsewhere, stands_apart
-from groundgraph.answers.named_values import found_beside, left_out, with_values
+from groundgraph.answers.named_values import found_beside, left_out, of_numbered, with_values
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter, reworded
 from groundgraph.answers.table_rows import row_doubt
 from groundgraph.core.evidence import SourceResult, changed, is_stated
@@ -60,6 +60,7 @@ class Judge:
             others |= found_beside(found, [ref[0] for ref in view.refs], _leaning(view.state))
             cited = cited_before(view.state.get("messages", []), view.turn)
             others |= found_elsewhere(question_of(view.turn["question"]), found, cited)
+        others |= of_numbered(asked, found).others
         known = [pair for at, pair in enumerate(zip(view.refs, found, strict=True)) if at not in others]
         held = _judgement(view, known, partial(with_values, self._fields, asked) if self._fields else list)
         good = not held.decides or self._good_enough(held.chance)
@@ -128,7 +129,9 @@ class Judge:
 
     def _doubts_of_pieces(self, held: _Judgement, view: View) -> Any:
         """What changes where the words of the question stand in pieces that still do not answer it: in rows that it
-        does not tell apart, or apart from what it leans on."""
+        does not tell apart, of a thing with another number, or apart from what it leans on."""
+        if lacking := of_numbered(question_of(view.turn["question"]), held.results).apart:
+            return {"doubt": lacking}
         if apart := _apart(view, held.results):
             return {"doubt": apart.words, "doubted": None if apart.lacking else "apart"}
         in_table = any(one.metadata.keys() & _IN_TABLE for one in held.results)
