@@ -109,7 +109,7 @@ def asked_parts(message: str) -> tuple[str, ...]:
     """
     plain = corrected(_without_courtesies(message))
     spans = [plain[start:end] for start, end in sentences(plain)]
-    parts = [part for text in _asking(spans) for clause in _asking_clauses(text) for part in _joined(clause)]
+    parts = _asking_parts(spans, LEAST_WORDS)
     if coded := _code_parts(plain, parts):
         return coded
     telling = list(filter(_tells, dict.fromkeys(parts)))[:MAX_PARTS]
@@ -120,6 +120,19 @@ def asked_parts(message: str) -> tuple[str, ...]:
     if content >= LONG_MESSAGE and around >= LEAST_AROUND:
         return tuple(telling)
     return () if plain == message else (plain,)
+
+
+@lru_cache(maxsize=1024)
+def questions_in(message: str) -> tuple[str, ...]:
+    """Everything that `message` asks, though it says too little to be searched for by itself: "… and how much does it
+    weigh?"."""
+    plain = corrected(_without_courtesies(message))
+    return tuple(dict.fromkeys(_asking_parts([plain[start:end] for start, end in sentences(plain)], 1)))
+
+
+def _asking_parts(spans: list[str], least: int) -> list[str]:
+    """The clauses of the sentences `spans` that ask; of those that are joined each has `least` content words."""
+    return [part for text in _asking(spans) for clause in _asking_clauses(text) for part in _joined(clause, least)]
 
 
 def _code_parts(message: str, parts: Sequence[str]) -> tuple[str, ...]:
@@ -296,8 +309,8 @@ def _begins(spoken: Sequence[str], phrases: Phrases) -> bool:
     return any(tuple(spoken[: len(phrase)]) == phrase for phrase in near)
 
 
-def _joined(clause: str) -> Iterator[str]:
-    """The questions that are joined in `clause`; `clause` when each by itself would say too little."""
+def _joined(clause: str, least: int) -> Iterator[str]:
+    """The questions that are joined in `clause`; `clause` when one has fewer than `least` content words."""
     spoken, stemmed = words(clause), spoken_stems(clause)
     starts = [found.start() for found in _WORD_START.finditer(clause)]
     if len(starts) != len(spoken):
@@ -309,7 +322,7 @@ def _joined(clause: str) -> Iterator[str]:
         if spoken[at] in _joints() and _begins(stemmed[at + 1 :], _openings())
     ]
     parts = [clause[start:end].strip() for start, end in zip([0, *cuts], [*cuts, len(clause)], strict=True)]
-    if cuts and all(len(query_stems(part)) >= LEAST_WORDS for part in parts):
+    if cuts and all(len(query_stems(part)) >= least for part in parts):
         yield from parts
     else:
         yield clause

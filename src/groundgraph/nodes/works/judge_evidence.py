@@ -8,7 +8,15 @@ from functools import partial, reduce
 from itertools import chain
 from typing import Any
 
-from groundgraph.answers.agreement import answerable, lacks_code, lacks_much, lacks_name, missing_words, says_nothing
+from groundgraph.answers.agreement import (
+    answerable,
+    held_in_any_form,
+    lacks_code,
+    lacks_much,
+    lacks_name,
+    missing_words,
+    says_nothing,
+)
 from groundgraph.answers.conversation import asked_before, cited_before, leaned_on, recent_conversation
 from groundgraph.answers.leaning import Apart, found_elsewhere, stands_apart
 from groundgraph.answers.named_values import found_beside, left_out, of_numbered, with_values
@@ -20,7 +28,13 @@ from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import own_words, question_behind, question_of, standing_question
+from groundgraph.text.follow_up import (
+    own_words,
+    question_behind,
+    question_of,
+    questions_in,
+    standing_question,
+)
 from groundgraph.text.small_talk import parting_words
 from groundgraph.text.wording import marks_in, names_another
 
@@ -129,9 +143,12 @@ class Judge:
 
     def _doubts_of_pieces(self, held: _Judgement, view: View) -> Any:
         """What changes where the words of the question stand in pieces that still do not answer it: in rows that it
-        does not tell apart, of a thing with another number, or apart from what it leans on."""
+        does not tell apart, of a thing with another number, not for each of its parts, or apart from what it leans on.
+        """
         if lacking := of_numbered(question_of(view.turn["question"]), held.results).apart:
             return {"doubt": lacking}
+        if unanswered := _unanswered_part(view.turn["question"], held.results):
+            return {"doubt": unanswered}
         if apart := _apart(view, held.results):
             return {"doubt": apart.words, "doubted": None if apart.lacking else "apart"}
         in_table = any(one.metadata.keys() & _IN_TABLE for one in held.results)
@@ -289,6 +306,17 @@ def _apart(view: View, results: Sequence[SourceResult]) -> Apart | None:
     if not question_behind(turn["question"], view.state["intent"]):
         return None
     return stands_apart(question_of(turn["question"]), leaned_on(view.state.get("messages", []), turn), results)
+
+
+def _unanswered_part(message: str, results: Sequence[SourceResult]) -> list[str]:
+    """The words of the first of several questions in the message of which no piece holds any; none where there is no
+    such question."""
+    parts = questions_in(message)
+    for part in parts if len(parts) > 1 else ():
+        own = frozenset(own_words(part))
+        if own and not any(held_in_any_form(own, result) for result in results):
+            return missing_words(part, results)
+    return []
 
 
 def _judged_questions(state: RankingInput) -> list[str]:
