@@ -23,6 +23,8 @@ KINDS = ["plain", "chatter", "unrelated_after", "follow_up", "parts", "small_tal
 LANGUAGES = ["german", "russian"]
 # What was reached with all parts, rounded down: raise it when the figures rise, never lower it.
 FLOORS = {"outcome": 0.92, "right": 0.90}
+# Long conversations of ordinary follow-ups, by somebody who read neither rules nor other conversations.
+FOLLOW_UPS, FOLLOW_UP_FLOORS = "half: sixth", {"outcome": 0.83, "right": 0.79}
 
 
 def test_the_words_of_each_answer_stand_in_the_file_that_it_names() -> None:
@@ -51,7 +53,13 @@ def test_the_set_has_each_kind_in_every_world_and_three_languages() -> None:
 @pytest.mark.covers("L18", "A1", "A2", "A6", "A7", "A8", "A10")
 async def test_the_set_ends_at_least_as_well_as_before(tmp_path: Path) -> None:
     settings = conversation_settings(load_settings(make_sources(tmp_path)), with_models=False)
-    found = outcome_evaluation("outcomes", CONVERSATIONS, await run_conversations(settings, CONVERSATIONS))
-    print("\n".join([*wrong_lines(found), *evaluation_lines(found)]))
-    assert {name: found.measures[name] >= floor for name, floor in FLOORS.items()} == dict.fromkeys(FLOORS, True)
-    assert not [one["message"] for one in found.wrong or () if one["message"].startswith("always-")]
+    heard = await run_conversations(settings, CONVERSATIONS)
+    for floors, are_follow_ups in ((FLOORS, False), (FOLLOW_UP_FLOORS, True)):
+        own = [one for one in CONVERSATIONS if (FOLLOW_UPS in one.tags) is are_follow_ups]
+        ids = {one.id for one in own}
+        found = outcome_evaluation("outcomes", own, [one for one in heard if one.conversation in ids])
+        print("\n".join([*wrong_lines(found), *evaluation_lines(found)]))
+        assert {name: found.measures[name] >= floor for name, floor in floors.items()} == dict.fromkeys(floors, True)
+    assert not [
+        (one.conversation, one.number) for one in heard if one.faults and one.conversation.startswith("always-")
+    ]

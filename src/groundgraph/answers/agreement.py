@@ -13,7 +13,7 @@ from groundgraph.answers.check_support import names_in
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.follow_up import asking_stems, question_weight
-from groundgraph.text.wording import named_codes
+from groundgraph.text.wording import named_codes, with_ranges_listed
 from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, script_of, stems, words
 
 # Whether a question can be answered, from the evidence alone and without a model.
@@ -134,11 +134,12 @@ def _lacks_number(asked: Sequence[tuple[str, str]], texts: Sequence[str]) -> boo
 
 
 def _held(numbers: set[str], texts: Sequence[str]) -> set[str]:
-    """Those of `numbers`, folded words without letters, that are words of `texts`."""
+    """Those of `numbers`, folded words without letters, that are words of `texts`, or stand in a range there."""
+    listed = list(map(with_ranges_listed, texts))
     # Hardly a question has several, and most texts hold none of them; other digits may be folded to these.
     if len(numbers) <= FEW_NUMBERS:
-        texts = [text for text in texts if not text.isascii() or any(number in text for number in numbers)]
-    return numbers.intersection(chain.from_iterable(map(words, texts)))
+        listed = [text for text in listed if not text.isascii() or any(number in text for number in numbers)]
+    return numbers.intersection(chain.from_iterable(map(words, listed)))
 
 
 def _subject(question: str, pieces: Sequence[_Piece]) -> list[str]:
@@ -258,6 +259,8 @@ class _Piece(NamedTuple):
 def _read(content: str, title: str, section: str) -> _Piece:
     named = [_stems(name) for name in (title, section) if name not in content]
     counts = Counter(chain.from_iterable([*named, *(sentence.said for sentence in sentences_of(content))]))
+    if (listed := with_ranges_listed(content)) != content:
+        counts |= Counter(dict.fromkeys(filter(str.isdecimal, words(listed)), 1))
     return _Piece(counts, counts.total(), " ".join(["", *counts]))
 
 

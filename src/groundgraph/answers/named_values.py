@@ -3,13 +3,13 @@ states what the question asks for."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from groundgraph.answers.find_choices import labels_in, places_said, telling_stems
 from groundgraph.core.evidence import SourceResult, changed, is_stated
 from groundgraph.text.follow_up import cue_phrases, says, spoken_stems
+from groundgraph.text.wording import with_ranges_listed
 from groundgraph.text.words import WORD, fold, numbered, small_words, stem, words
 
 # A shorter label, such as "A" or "17", stands in many questions for something else.
@@ -91,26 +91,16 @@ def of_numbered(question: str, evidence: Sequence[SourceResult]) -> Numbered:
     return Numbered(others, apart)
 
 
-_RANGE = re.compile(r"(\d{1,9})\s*(?:[-–—]|to|bis|до|à|hasta)\s*(\d{1,9})\b")
-# A longer range is none of things that have a number each.
-_MOST_IN_RANGE = 1_000
-
-
 def _numbers_behind(text: str, wanted: Collection[str]) -> dict[str, set[str]]:
     """By stem of a word that is `wanted`, the numbers behind it, with nothing but small words and numbers between."""
     found: dict[str, set[str]] = {}
     current = ""
-    for word in words(_RANGE.sub(_listed_range, text)) if wanted else ():
+    for word in words(with_ranges_listed(text)) if wanted else ():
         if current and word.isdecimal():
             found.setdefault(current, set()).add(word)
         elif not current or word not in small_words():
             current = stem(word) if stem(word) in wanted else ""
     return found
-
-
-def _listed_range(found: re.Match[str]) -> str:
-    first, last = map(int, found.groups())
-    return " ".join(map(str, range(first, last + 1))) if 0 < last - first < _MOST_IN_RANGE else found.group()
 
 
 def _text_of(result: SourceResult) -> str:

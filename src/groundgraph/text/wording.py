@@ -39,3 +39,18 @@ def names_another(wording: str, said: str) -> bool:
         return True
     own, others = set(map(fold, named_codes(said))), set(map(fold, named_codes(wording)))
     return not (own <= others or others <= own)
+
+
+_RANGE = re.compile(r"\b(\d{1,9})\s?(?:[-–—]|to|bis|до|à|hasta)\s?(\d{1,9})\b")
+# A longer range is none of things that have a number each.
+_MOST_IN_RANGE = 100
+
+
+def with_ranges_listed(text: str) -> str:
+    """`text` with each number of a range such as "17 to 19"."""
+    return _RANGE.sub(_listed, text)
+
+
+def _listed(found: re.Match[str]) -> str:
+    first, last = map(int, found.groups())
+    return " ".join(map(str, range(first, last + 1))) if 0 < last - first < _MOST_IN_RANGE else found.group()

@@ -1,0 +1,202 @@
+"""Follow-ups that point back: at rows that were shown, the document that was quoted, what was counted (I11, R15)."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import turns
+from langchain_core.messages import AIMessage, HumanMessage
+
+from groundgraph import Context, InMemorySource, SqlSource
+from groundgraph.answers.conversation import CITED
+from groundgraph.evals.run_conversations import has_doubt
+from groundgraph.prompts import Prompts
+
+pytestmark = pytest.mark.covers("I11", "R15", "S8")
+
+SCRIPT = """
+CREATE TABLE machines (id INTEGER PRIMARY KEY, name TEXT, hall TEXT, state TEXT, interval_days INTEGER, tenant TEXT);
+INSERT INTO machines VALUES (1, 'Press P1', 'A', 'running', 90, 'acme'), (2, 'Lathe L4', 'B', 'stopped', 180, 'acme'),
+  (3, 'Robot R7', 'C', 'running', 30, 'acme'), (4, 'Oven O3', 'C', 'stopped', 365, 'umbrella');
+CREATE TABLE orders (id INTEGER PRIMARY KEY, status TEXT, ordered DATE);
+INSERT INTO orders VALUES (9005, 'open', '2026-02-27'), (9007, 'delivered', '2026-03-02'), (9009, 'open', '2026-03-16');
+CREATE TABLE rechnungen (nummer TEXT PRIMARY KEY, kunde TEXT, betrag REAL, status TEXT);
+INSERT INTO rechnungen VALUES ('R-101', 'Gasthof Adler', 240, 'offen'), ('R-102', 'Café Linde', 310, 'bezahlt'),
+  ('R-103', 'Hotel Seeblick', 2200, 'offen');
+"""
+HANDBOOK = "The canteen is open on working days. Whoever works in hall C wears a helmet, goggles and shoes."
+
+
+@pytest.fixture
+def company(tmp_path: Path) -> SqlSource:
+    path = tmp_path / "company.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(SCRIPT)
+    tables = ["machines", "orders", "rechnungen"]
+    return SqlSource(path, name="company", tables=tables, index=":memory:")
+
+
+@pytest.fixture
+def graph(company: SqlSource) -> Any:
+    return turns.build(
+        sources=[company, InMemorySource([HANDBOOK], name="handbook")],
+        base={"synthesis": {"style": "structured"}},
+        memory=True,
+    )
+
+
+async def talk(graph: Any, *questions: str, contexts: tuple[Context | None, ...] = ()) -> dict[str, Any]:
+    for at, question in enumerate(questions):
+        output = await turns.ask(graph, question, "t", context=contexts[at] if contexts else None)
+    return output
+
+
+@pytest.mark.parametrize(
+    ("questions", "told", "others"),
+    [
+        (["Where does the Robot R7 stand?", "What interval does it have?"], "interval_days: 30", ["Press P1"]),
+        (["Where does the Robot R7 stand?", "no, I meant the press", "What is its interval?"], ": 90", ["Robot R7"]),
+        (["Welchen Status hat die Rechnung R-103?", "Wie hoch ist sie?"], "2200", ["Gasthof Adler"]),
+        (["Welchen Status hat die Rechnung R-103?", "Von welchem Kunden ist die?"], "Hotel Seeblick", ["Adler"]),
+        (["What is the status of order 9005?", "and 9009?"], "2026-03-16", ["9005", "9007"]),
+        (["What is the status of order 9005?", "sorry, 9009, I mean"], "2026-03-16", ["9005", "9007"]),
+        # What may be so of any row asks of the row that was shown, not for the rows of which it is so.
+        (["Welchen Status hat die Rechnung R-103?", "Bis wann muss die bezahlt sein?"], "R-103", ["R-102"]),
+    ],
+)
+async def test_a_follow_up_asks_of_the_row_that_was_shown(
+    graph: Any, questions: list[str], told: str, others: list[str]
+) -> None:
+    output = await talk(graph, *questions)
+    assert output["outcome"] == "answered"
+    assert told in output["answer"]
+    assert not any(other in output["answer"] for other in others)
+
+
+@pytest.mark.parametrize(
+    ("questions", "rows"),
+    [
+        (["Which machines are stopped?", "and how many are running?", "can you list them?"], ["Press P1", "Robot R7"]),
+        (["How many machines are stopped?", "Which ones are they?"], ["Lathe L4", "Oven O3"]),
+        (["How many orders are open?", "Who are they?"], ["9005", "9009"]),
+    ],
+)
+async def test_what_was_counted_is_listed(graph: Any, questions: list[str], rows: list[str]) -> None:
+    output = await talk(graph, *questions)
+    assert output["outcome"] == "answered"
+    assert all(row in output["answer"] for row in rows)
+    assert len(output["citations"]) == len(rows)
+
+
+async def test_a_month_is_of_the_year_asked_about_before_and_its_count_stands_first(graph: Any) -> None:
+    output = await talk(graph, "How many orders were ordered in February 2026?", "and in April?")
+    assert output["outcome"] == "answered"
+    assert "ordered >= 2026-04-01 and ordered < 2026-05-01: 0" in output["answer"]
+    assert len(output["citations"]) == 1
+
+
+async def test_what_no_column_tells_of_the_row_is_not_answered(graph: Any) -> None:
+    output = await talk(graph, "Where does the Robot R7 stand?", "Who built it?")
+    assert output["outcome"] == "insufficient"
+    assert "Robot R7" in output["answer"]
+
+
+async def test_a_row_is_read_again_under_the_filters_that_hold_now(company: SqlSource) -> None:
+    """What one tenant was shown is not shown to another on the same thread."""
+    kept = {"retrieval": {"scope_filters": {"company": {"tenant": "context.tenant"}}}}
+    graph = turns.build(sources=[company], base={**kept, "synthesis": {"style": "structured"}}, memory=True)
+    acme, umbrella = Context(scope={"tenant": "acme"}), Context(scope={"tenant": "umbrella"})
+    asked = ("Where does the Robot R7 stand?", "What interval does it have?")
+    own = await talk(graph, *asked, contexts=(acme, acme))
+    assert "Robot R7" in own["answer"]
+
+    other = await talk(graph, *asked, contexts=(acme, umbrella))
+    assert "Robot R7" not in other["answer"]
+    assert all("Robot" not in one["quote"] for one in other["citations"])
+
+
+async def test_a_fragment_asks_for_no_rows_by_itself(graph: Any) -> None:
+    output = await talk(graph, "Where is a helmet worn?", "And in hall C?")
+    assert "Oven O3" not in output["answer"].partition("---")[0]
+
+
+@pytest.mark.parametrize("made_up", [None, "x", [1], [["company"]], [["company", "machines/3", "more"]], {"a": 1}])
+async def test_what_a_client_makes_of_the_citations_before_is_left_out(graph: Any, made_up: object) -> None:
+    said = [HumanMessage("Where does the Robot R7 stand?"), AIMessage("In hall C.", response_metadata={CITED: made_up})]
+    output = await graph.ainvoke({"messages": [*said, HumanMessage("What interval does it have?")]}, turns.thread("t"))
+    assert output["outcome"] in ("answered", "insufficient")
+    assert not output["provenance"].get("errors")
+
+
+DOCUMENTS = [
+    {"id": "cloud.md#1", "content": "Cloudpickle serialises lambdas. It is not for long storage."},
+    {"id": "cloud.md#2", "content": "Cloudpickle was first developed by the picloud team."},
+    {"id": "zone.md#1", "content": "The zones were first developed by a committee of astronomers in Paris."},
+]
+
+
+async def test_a_follow_up_is_about_the_document_that_was_quoted() -> None:
+    graph = turns.build(
+        sources=[InMemorySource(DOCUMENTS, name="docs")], base={"synthesis": {"style": "structured"}}, memory=True
+    )
+    output = await talk(graph, "What does cloudpickle serialise?", "Who developed it first?")
+    assert output["outcome"] == "answered"
+    assert "picloud" in output["answer"]
+    assert "astronomers" not in output["answer"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "question", "missing"),
+    [
+        (["Valve 3 opens at 4 bar."], "At what does valve 4 open?", "valve 4"),
+        (["Pump 17 is serviced every 90 days."], "How often is pump 90 serviced?", "pump 90"),
+        (["Bus 5 leaves at 7:30 from gate 9."], "When does bus 9 leave?", "bus 9"),
+        (["Pumps 17 and 19 are serviced every 18 days."], "How often is pump 18 serviced?", "pump 18"),
+    ],
+)
+async def test_a_number_that_stands_behind_another_word_names_nothing(
+    texts: list[str], question: str, missing: str
+) -> None:
+    output = await turns.ask(turns.build(sources=[InMemorySource(texts, name="facts")]), question)
+    assert has_doubt(output, Prompts())
+    assert any(missing in note for note in output["notes"])
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("Pumps 17 and 18 are serviced every 30 days.", "How often is pump 18 serviced?"),
+        ("Pumps 17 to 19 are serviced every 30 days.", "How often is pump 18 serviced?"),
+        ("Pumps 17–19 are serviced every 30 days.", "How often is pump 18 serviced?"),
+        ("Pump no. 18 is serviced every 30 days, pump 17 every 60.", "How often is pump 18 serviced?"),
+    ],
+)
+async def test_a_number_in_a_list_or_a_range_is_named(text: str, question: str) -> None:
+    output = await turns.ask(turns.build(sources=[InMemorySource([text], name="facts")]), question)
+    assert output["outcome"] == "answered"
+    assert not any("pump 18" in note for note in output["notes"])
+
+
+async def test_what_is_said_of_the_thing_with_that_number_goes_before_others() -> None:
+    texts = ["Line 2 runs every 10 minutes.", "Line 10 is out of service."]
+    output = await turns.ask(turns.build(sources=[InMemorySource(texts, name="facts")]), "How often does line 10 run?")
+    assert "Line 2" not in output["answer"]
+    assert "Line 10" in output["answer"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How often is the sigma pump serviced and how much does it weigh?",
+        "How often is the sigma pump serviced? How much does it weigh?",
+    ],
+)
+async def test_of_two_questions_the_one_of_which_nothing_is_found_is_named(question: str) -> None:
+    source = InMemorySource(["The sigma pump is serviced every 12 days.", "Keys hang at the gate."], name="facts")
+    output = await turns.ask(turns.build(sources=[source]), question)
+    assert "12 days" in output["answer"]
+    assert any("weigh" in note for note in output["notes"])
