@@ -110,6 +110,7 @@ GOOD = {"_id": "a", "text": "x"}
         ({"qrels": "q1\ta\t1\nq1\tb\tmuch\n"}, "qrels.tsv:2:1: the gain 'much' is no whole number"),
         ({"qrels": "q1\ta\t0.5\n"}, "qrels.tsv:1:1: the gain '0.5' is no whole number"),
         ({"qrels": "q1\tz\t1\n"}, "qrels.tsv judges no passage of a corpus; 'z', for example, is in none"),
+        ({"qrels": "q1\ta\t1\nq1\ta\t0\n"}, "judges the passage 'a' of the query 'q1' in two ways"),
         ({"qrels": "q9\ta\t1\n"}, "judges no query of the queries file, such as 'q9'"),
     ],
 )

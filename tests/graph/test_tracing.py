@@ -20,6 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState
 from langgraph.types import Command, interrupt
 from opentelemetry import trace
+from opentelemetry.sdk.trace import SynchronousMultiSpanProcessor
 from opentelemetry.trace import StatusCode
 from parents import in_a_row
 from ranked_source import RankedSource
@@ -139,7 +140,11 @@ async def test_each_part_of_a_turn_has_its_openinference_kind(tmp_path: Path) ->
     assert found["model_call"] == {"LLM"}
     assert found["rerank_results"] == {"RERANKER"}
     assert found["check_citations"] == {"GUARDRAIL"}
-    assert spans.path(spans.one("embed")) == ["turn", "retrieve_source", "embed"]
+    # With the first answer that needs them, the model's cosines are measured.
+    assert [tuple(spans.path(one))[:-1] for one in spans.named("embed")] == [
+        ("turn", "retrieve_source"),
+        ("turn", "process_results", "judge_evidence"),
+    ]
     assert {tuple(spans.path(one)) for one in spans.named("model_call")} == {
         ("turn", "resolve_intent", "model_call"),
         ("turn", "answer_conversational", "model_call"),
@@ -205,6 +210,20 @@ async def test_an_error_that_ends_a_turn_is_named_and_its_message_is_content() -
         assert outer.status.description == step.status.description
         assert [event.name for event in outer.events] == (["exception"] if content else [])
         assert spans.open == []
+
+
+@pytest.mark.parametrize("at", ["on_start", "on_end"])
+async def test_a_span_processor_that_raises_costs_no_answer(
+    at: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("broken")
+
+    with recorded_spans():
+        monkeypatch.setattr(SynchronousMultiSpanProcessor, at, broken)
+        output = await ask(build())
+    assert output["outcome"] == "answered"
+    assert "A span processor failed" in caplog.text
 
 
 async def test_a_long_list_ends_and_loses_nothing_else() -> None:

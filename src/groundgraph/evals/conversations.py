@@ -101,7 +101,10 @@ def _expected(turn: dict[str, Any]) -> Expected:
     if not isinstance(doubt, bool):
         raise BadLine("'doubt' must be true where the answer may say that it may be none, otherwise false")
     holder = text_of(turn, "from") if turn.get("from") is not None else None
-    return Expected(ask, outcome, texts_of(turn, "says"), texts_of(turn, "lacks"), holder, doubt)
+    says, lacks = texts_of(turn, "says"), texts_of(turn, "lacks")
+    if not all(map(str.strip, (*says, *lacks))):
+        raise BadLine("'says' and 'lacks' are words; an empty text stands in every answer")
+    return Expected(ask, outcome, says, lacks, holder, doubt)
 
 
 def _refuse_unknown(row: dict[str, Any], known: tuple[str, ...], what: str) -> None:

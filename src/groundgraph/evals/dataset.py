@@ -383,7 +383,8 @@ def _judgements(file: Path, corpora: Iterable[Corpus], queries: set[str]) -> tup
         if query not in queries:
             others.append(query)
             continue
-        judged.setdefault(query, {})[document] = gain
+        if judged.setdefault(query, {}).setdefault(document, gain) != gain:
+            raise ConfigurationError(f"{file} judges the passage '{document}' of the query '{query}' in two ways")
         if document not in documents:
             missing.append(document)
     example = f", such as '{others[0]}'" if others else ""

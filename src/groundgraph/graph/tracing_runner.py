@@ -45,7 +45,7 @@ class _Traced(CompiledStateGraph[Any, Any, Any, Any]):
             try:
                 await items.aclose()  # type: ignore[attr-defined]
             finally:
-                run.raw.end()
+                run.end()
 
 
 class TracedTurnRunner(_Traced, TurnGraph[Any]):  # type: ignore[misc]

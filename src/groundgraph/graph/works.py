@@ -42,6 +42,7 @@ def works_of(resources: Resources) -> tuple[WorkParts, dict[RetrievalPath, dict[
         chat_model=resources.chat_model,
         rerankers=resources.rerankers,
         clustering=resources.clustering,
+        embedder=resources.embedder,
     )
     return parts, {path: _works(replace(parts, path=path)) for path in resources.settings.paths}
 

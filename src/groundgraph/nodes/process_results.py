@@ -13,6 +13,7 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from groundgraph.answers.budget import TokenCounter
+from groundgraph.core.embedder import Embedder
 from groundgraph.core.evidence import EvidenceRecord, Hit, SourceResult, from_record, is_stated
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.intent import IntentState
@@ -111,6 +112,7 @@ class WorkParts:
     chat_model: BaseChatModel | None
     rerankers: Mapping[str, Rerank]
     clustering: Sequence[ClusterMethod]
+    embedder: Embedder | None = None
     path: RetrievalPath = "cascade"
 
     @property

@@ -92,21 +92,21 @@ class ModelCallSpans(BaseCallbackHandler):
         span = self._open.pop(run_id, None)
         if span is not None:
             _finish(span, response)
-            span.raw.end()
+            span.end()
 
     @override
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
         span = self._open.pop(run_id, None)
         if span is not None:
             span.raised(error)
-            span.raw.end()
+            span.end()
 
     def close(self) -> None:
         """End what is open still: nobody is told of a call that was cancelled."""
         while self._open:
             _, span = self._open.popitem()
             span.failed("CancelledError")
-            span.raw.end()
+            span.end()
 
     def _start(
         self, run_id: UUID, metadata: Mapping[str, Any], params: Mapping[str, Any], name: str | None

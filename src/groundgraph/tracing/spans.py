@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
@@ -18,6 +19,8 @@ from typing_extensions import TypedDict
 
 from groundgraph.settings.services import TracingSettings
 from groundgraph.tracing.span import Attribute, Span, current_run, current_tracing
+
+_logger = logging.getLogger(__name__)
 
 # A span holds 128 attributes unless told otherwise, and of more the first ones are lost: a list ends here.
 LISTED = 20
@@ -42,6 +45,13 @@ class OtelSpan:
     def failed(self, reason: str) -> None:
         """See `Span.failed`."""
         self.raw.set_status(trace.Status(trace.StatusCode.ERROR, reason))
+
+    def end(self) -> None:
+        """The part is over. A span processor that raises costs no answer."""
+        try:
+            self.raw.end()
+        except Exception:  # whatever an application's processor raises
+            _logger.exception("A span processor failed when a span ended.")
 
     def raised(self, error: BaseException) -> None:
         """An error, a cancellation or an early end left the part. The error's message is content."""
@@ -77,17 +87,26 @@ class OtelTracing:
         """See `Tracing.span`."""
         opened = self.open(name, kind, attributes)
         opened.content(content or {})
-        with trace.use_span(opened.raw, end_on_exit=True, record_exception=False, set_status_on_exception=False):
+        with trace.use_span(opened.raw, record_exception=False, set_status_on_exception=False):
             try:
                 yield opened
             except BaseException as error:
                 opened.raised(error)
                 raise
+            finally:
+                opened.end()
 
     def open(self, name: str, kind: str, attributes: Mapping[str, Attribute] | None = None) -> OtelSpan:
         """A span below the current one, which does not become the current one; whoever opened it ends it."""
         known = {SpanAttributes.OPENINFERENCE_SPAN_KIND: OpenInferenceSpanKindValues(kind).value}
-        return OtelSpan(self._tracer.start_span(name, attributes={**known, **(attributes or {})}), self._with_content)
+        return OtelSpan(self._started(name, {**known, **(attributes or {})}), self._with_content)
+
+    def _started(self, name: str, attributes: Mapping[str, Attribute]) -> trace.Span:
+        try:
+            return self._tracer.start_span(name, attributes=attributes)
+        except Exception:  # as in `OtelSpan.end`
+            _logger.exception("A span processor failed when the span '%s' began; it is left out.", name)
+            return trace.INVALID_SPAN
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from itertools import chain
 from typing import Any
 
@@ -25,6 +25,7 @@ from groundgraph.answers.table_rows import row_doubt
 from groundgraph.core.evidence import SourceResult, changed, is_stated
 from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import Needs, Ranking, Ref
+from groundgraph.models.background_cosine import BackgroundCosine, comparable
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
@@ -49,7 +50,8 @@ OTHER_VALUE = "other_value"
 def judge_evidence(parts: WorkParts) -> Work:
     """The work: all evidence stays, or none; what is of another value of a field that is asked back about than the
     question names does not."""
-    return Judge(parts.settings, parts.prompts, has_model=parts.chat_model is not None)
+    background = BackgroundCosine(parts.embedder) if parts.embedder else None
+    return Judge(parts.settings, parts.prompts, background, has_model=parts.chat_model is not None)
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,13 @@ class Judge:
     Attributes:
         settings: what the graph was built with.
         prompts: the notes.
+        background: of the embedding model, if there is one.
         has_model: whether a model could answer from general knowledge.
     """
 
     settings: Settings
     prompts: Prompts
+    background: BackgroundCosine | None
     has_model: bool
 
     async def __call__(self, view: View) -> Change:
@@ -76,7 +80,7 @@ class Judge:
             others |= found_elsewhere(question_of(view.turn["question"]), found, cited)
         others |= of_numbered(asked, found).others
         known = [pair for at, pair in enumerate(zip(view.refs, found, strict=True)) if at not in others]
-        held = _judgement(view, known, partial(with_values, self._fields, asked) if self._fields else list)
+        held = _judgement(view, known, await self._as_judged(view, asked))
         good = not held.decides or self._good_enough(held.chance)
         stay = held.refs if good or self._shows_closest(view) else []
         why = {ref[0]: NEEDS for ref in view.refs} | {ref[0]: "answerable" for ref in held.refs}
@@ -86,6 +90,18 @@ class Judge:
             note = self.prompts.note("earlier_value", view.turn["language"], values=sorted(values))
             ranking["issues"] = [*ranking["issues"], note]
         return Change(stay, ranking=ranking, why=why)
+
+    async def _as_judged(self, view: View, asked: str) -> Named:
+        """What gives evidence as it is judged: with the values that `asked` names, and cosines of any model alike."""
+        fits = chain.from_iterable(entry["fits"].values() for entry in view.state["retrievals"].values())
+        measured = self.background is not None and any("vector" in one for one in fits)
+        mean = await self.background.mean() if self.background and measured else 0.0
+
+        def as_judged(results: Sequence[SourceResult]) -> list[SourceResult]:
+            alike = comparable(results, mean)
+            return with_values(self._fields, asked, alike) if self._fields else alike
+
+        return as_judged
 
     def _of_others(self, view: View, asked: str, found: Sequence[SourceResult]) -> tuple[set[int], frozenset[str]]:
         """The places of what is of another value than is meant, and the values that only the conversation names."""
