@@ -103,4 +103,4 @@ def test_what_is_unrelated_and_what_is_the_same_stay_where_they_are() -> None:
     same, other = comparable([own, far], 0.7)
     assert same.scores == {"vector": pytest.approx(1.0), "lexical": 0.2}
     assert other.scores["vector"] == pytest.approx(0.03)
-    assert comparable([far], 0.05) == [far]
+    assert comparable([far], 0.05) == comparable([far], 1.0) == [far]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.answers.label_gate import LabelGate
-from groundgraph.core.turn_values import Choice, Citation, Turn
+from groundgraph.core.turn_values import ASKED_BACK, Choice, Citation, Turn
 from groundgraph.text.follow_up import question_of, questions_behind
 
 # In an answer's `response_metadata`: how many characters of it were said, before a listing of evidence begins.
@@ -20,8 +20,6 @@ QUOTED_CHARS = 400
 # There too: the source and the id of what it quotes or cites, each once, to which a follow-up may point back.
 CITED = "cited"
 MOST_CITED = 10
-# There too, of an answer that asks back: about what.
-ASKED_BACK = "asked_back"
 # Questions that lean on each other are followed back so far: "And Graz?" behind "And Vienna?" behind a whole one.
 LONGEST_CHAIN = 8
 

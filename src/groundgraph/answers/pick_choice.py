@@ -12,9 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from groundgraph.answers.conversation import ASKED_BACK
 from groundgraph.answers.find_choices import places_said, telling_stems, without_phrase
-from groundgraph.core.turn_values import Choice, Chosen, Turn
+from groundgraph.core.turn_values import ASKED_BACK, Choice, Chosen, Turn
 from groundgraph.text.follow_up import (
     Phrase,
     begins_asking,

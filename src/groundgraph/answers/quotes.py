@@ -150,11 +150,12 @@ def select_for_parts(parts: Sequence[str], evidence: Sequence[SourceResult]) -> 
     return chosen
 
 
-def closest_quotes(question: str, evidence: Sequence[SourceResult]) -> list[Quote]:
+def closest_quotes(question: str, evidence: Sequence[SourceResult], among: Sequence[int] = ()) -> list[Quote]:
     """The best block of the first piece, then the best blocks, for a question that nothing answers: which passage comes
-    closest is better told by its rank than by its sentences."""
-    first = select_quotes(question, evidence[:1], 1)
-    others = [one for one in select_quotes(question, evidence) if not any(map(one.repeats, first))]
+    closest is better told by its rank than by its sentences. See `select_quotes`."""
+    rank = min(among, default=1)
+    first = select_quotes(question, evidence[:rank], 1, among=[rank])
+    others = [one for one in select_quotes(question, evidence, among=among) if not any(map(one.repeats, first))]
     return [*first, *others][:MAX_QUOTES]
 
 

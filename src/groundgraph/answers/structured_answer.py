@@ -11,7 +11,7 @@ from jinja2 import Template
 from groundgraph.answers.citations import reference
 from groundgraph.answers.evidence_blocks import Shape, ends_in_lines, in_markdown
 from groundgraph.answers.label_gate import LabelGate, escape_labels
-from groundgraph.answers.leaning import told_together
+from groundgraph.answers.named_things import of_numbered, told_together
 from groundgraph.answers.provenance import reworded
 from groundgraph.answers.quotes import (
     Alike,
@@ -93,7 +93,7 @@ def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: s
     where they answer, with the rows that fit as well. A number that was computed, and rows that were asked for as such,
     are quoted alone, but for other parts of the question."""
     if insufficient:
-        closest = (closest_quotes(asked, evidence) for asked in dict.fromkeys(forms))
+        closest = (closest_quotes(asked, evidence, _near(asked, evidence)) for asked in dict.fromkeys(forms))
         return Alike(next(filter(None, closest), []), frozenset(), 0)
     rows = stated_rows(evidence)
     if rows is not None:
@@ -102,8 +102,17 @@ def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: s
         return rows._replace(quotes=[*rows.quotes, *(quote for quote in others if quote.label not in told)])
     for asked in dict.fromkeys(forms):
         if found := _answering(asked, evidence, behind):
-            return with_rows_alike(asked, found, evidence)
+            alike = with_rows_alike(asked, found, evidence)
+            near = _near(asked, evidence)
+            return alike._replace(quotes=[one for one in alike.quotes if not near or one.label in near])
     return Alike([], frozenset(), 0)
+
+
+def _near(asked: str, evidence: Sequence[SourceResult]) -> list[int]:
+    """The labels of what tells of no thing with another number than is `asked` about; none where all of it may be
+    quoted."""
+    far = of_numbered(asked, evidence).others
+    return [label for label in range(1, len(evidence) + 1) if label - 1 not in far] if far else []
 
 
 def _answering(asked: str, evidence: Sequence[SourceResult], behind: str) -> list[Quote]:
@@ -111,7 +120,7 @@ def _answering(asked: str, evidence: Sequence[SourceResult], behind: str) -> lis
     if found := select_for_parts(asked_parts(asked), evidence):
         return found
     found = _with_what_is_behind(asked, evidence, behind) if behind else []
-    found = found or select_quotes(asked, evidence)
+    found = found or select_quotes(asked, evidence, among=_near(asked, evidence))
     return with_hidden(asked, with_names(asked, found, evidence), evidence)
 
 

@@ -51,6 +51,10 @@ class Turn(TypedDict):
     instead_of: str
 
 
+# In the `response_metadata` of an answer that asks back: about what.
+ASKED_BACK = "asked_back"
+
+
 class Choice(TypedDict):
     """One of the things that a question may mean, as a turn asks back for it.
 

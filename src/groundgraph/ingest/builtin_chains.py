@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import Field, PositiveInt
 
-from groundgraph.answers.generate_queries import parse_queries
+from groundgraph.answers.listed_replies import parse_queries
 from groundgraph.core.chain import Match
 from groundgraph.core.document import Chunk, Document
 from groundgraph.core.errors import ConfigurationError, ModelError, Problem

@@ -13,9 +13,9 @@ from groundgraph.core.embedder import Embedder
 from groundgraph.core.evidence import SourceResult, changed
 from groundgraph.text.words import language_data
 
-# The mean cosine of the sentences with all-MiniLM-L6-v2, for whose cosines the estimate was fitted, and a mean up to
-# which those of another model are taken as they are.
-FITTED, AS_THEY_ARE = 0.03, 0.1
+# The mean cosine of the sentences with all-MiniLM-L6-v2, for whose cosines the estimate was fitted; and means between
+# which those of another model are moved. One that holds everything to be the same tells nothing to move.
+FITTED, LEAST, MOST = 0.03, 0.1, 0.98
 
 _logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class BackgroundCosine:
 def comparable(results: Sequence[SourceResult], mean: float) -> list[SourceResult]:
     """`results` with their cosines as all-MiniLM-L6-v2 would have them: what is unrelated, whose cosine is the `mean`,
     at the same place, and the same text at 1; their relevance, which such a cosine may have made, likewise."""
-    return [*results] if mean <= AS_THEY_ARE else [_rescaled(result, mean) for result in results]
+    return [_rescaled(result, mean) for result in results] if LEAST < mean < MOST else [*results]
 
 
 def _rescaled(result: SourceResult, mean: float) -> SourceResult:

@@ -12,7 +12,7 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from groundgraph.answers.answer_prompt import answer_id
-from groundgraph.answers.conversation import ASKED_BACK, BODY_CHARS, CITED, QUOTED, cited_pieces, quoted_passage
+from groundgraph.answers.conversation import BODY_CHARS, CITED, QUOTED, cited_pieces, quoted_passage
 from groundgraph.answers.provenance import (
     HISTORY_TURNS,
     KEPT_AT,
@@ -29,6 +29,7 @@ from groundgraph.answers.provenance import (
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_record import TurnRecord
 from groundgraph.core.turn_values import (
+    ASKED_BACK,
     Check,
     Choice,
     Citation,

@@ -18,8 +18,15 @@ from groundgraph.answers.agreement import (
     says_nothing,
 )
 from groundgraph.answers.conversation import asked_before, cited_before, leaned_on, recent_conversation
-from groundgraph.answers.leaning import Apart, found_elsewhere, stands_apart
-from groundgraph.answers.named_values import found_beside, left_out, of_numbered, with_values
+from groundgraph.answers.named_things import (
+    Apart,
+    found_beside,
+    found_elsewhere,
+    left_out,
+    of_numbered,
+    stands_apart,
+    with_values,
+)
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter, reworded
 from groundgraph.answers.table_rows import row_doubt
 from groundgraph.core.evidence import SourceResult, changed, is_stated
@@ -78,12 +85,15 @@ class Judge:
             others |= found_beside(found, [ref[0] for ref in view.refs], _leaning(view.state))
             cited = cited_before(view.state.get("messages", []), view.turn)
             others |= found_elsewhere(question_of(view.turn["question"]), found, cited)
-        others |= of_numbered(asked, found).others
-        known = [pair for at, pair in enumerate(zip(view.refs, found, strict=True)) if at not in others]
+        behind = of_numbered(asked, found).others - others
+        pairs = list(zip(view.refs, found, strict=True))
+        known = [pair for at, pair in enumerate(pairs) if at not in others | behind]
         held = _judgement(view, known, await self._as_judged(view, asked))
         good = not held.decides or self._good_enough(held.chance)
-        stay = held.refs if good or self._shows_closest(view) else []
-        why = {ref[0]: NEEDS for ref in view.refs} | {ref[0]: "answerable" for ref in held.refs}
+        # What tells of things with another number answers nothing, but may be of use to a model.
+        whole = [ref for at, (ref, one) in enumerate(pairs) if at not in others and not one.metadata.get(NEEDS)]
+        stay = whole if good or self._shows_closest(view) else []
+        why = {ref[0]: NEEDS for ref in view.refs} | {ref[0]: "answerable" for ref in whole}
         why |= {view.refs[at][0]: OTHER_VALUE for at in others}
         ranking = self._ranking(view, held, found=bool(stay), good=good)
         if values:
@@ -213,7 +223,6 @@ class _Judgement:
     """What the evidence is worth.
 
     Attributes:
-        refs: of the evidence.
         results: the evidence itself.
         own: the form of the question that it answers best, or in place of a model's wording the user's own.
         asked: the form of the question that it answers best.
@@ -224,7 +233,6 @@ class _Judgement:
         stated: how likely evidence of a source that says no such thing answers the question.
     """
 
-    refs: list[Ref]
     results: list[SourceResult]
     own: str
     asked: str
@@ -242,7 +250,6 @@ def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Nam
     asking = [
         result for result in found if result.metadata.get(NEEDS) and not any(_meets(one, result) for one in computed)
     ]
-    refs = [ref for ref, _ in evidence]
     fitting = {question: named(_with_fits(evidence, view, question)) for question in _judged_questions(view.state)}
     language = view.state["turn"]["language"]
     leans = _leans(view.state)
@@ -267,7 +274,7 @@ def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Nam
         fits = named(_with_fits(evidence, view, standing))
         own, own_chance = standing, max(chances.get(message, 0.0), _chance(standing, fits, language, leans))
     decides, needs = _decides(view, results), list(map(_needs, asking))
-    return _Judgement(refs, results, own, asked, chances[asked], own_chance, decides, needs, stated)
+    return _Judgement(results, own, asked, chances[asked], own_chance, decides, needs, stated)
 
 
 def _searched(state: RankingInput) -> str:

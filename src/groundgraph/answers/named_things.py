@@ -1,0 +1,268 @@
+"""Whether evidence tells of what the question names: a value of the field by which passages are told apart, a thing
+with a number, what a source states, or what a follow-up names together with what was asked before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from groundgraph.answers.agreement import held_in_any_form
+from groundgraph.answers.find_choices import labels_in, places_said, telling_stems
+from groundgraph.core.evidence import SourceResult, changed, is_stated
+from groundgraph.text.follow_up import cue_phrases, own_words, says, spoken_stems
+from groundgraph.text.wording import with_ranges_listed
+from groundgraph.text.words import WORD, fold, numbered, small_words, stem, stems, words
+
+# A shorter label, such as "A" or "17", stands in many questions for something else.
+LEAST_LETTERS, LEAST_DIGITS = 2, 4
+
+
+def named_labels(field: str, said: Sequence[str], evidence: Sequence[SourceResult]) -> frozenset[str]:
+    """The values of `field` in `evidence` that the first of the texts `said` means which names one, of such that
+    contain each other the longest; none where one before it rules one out, or compares."""
+    labels = sorted({label for result in evidence for label in labels_in(result, field) if _is_telling(label)})
+    for spoken in map(spoken_stems, said if labels else ()):
+        if _rules_out(spoken):
+            break
+        if named := _whole(labels, spoken):
+            return named
+    return frozenset()
+
+
+def _rules_out(spoken: Sequence[str]) -> bool:
+    """Whether a message of the stems `spoken` rules something out or compares."""
+    return says(spoken, cue_phrases("negation")) or says(spoken, cue_phrases("complexity", "comparison"))
+
+
+def _whole(labels: Sequence[str], said: Sequence[str]) -> frozenset[str]:
+    """Those of `labels` that the stems `said` name with all that tells them apart."""
+    places, _ = places_said(labels, said)
+    whole = [at for at in places if telling_stems(labels)[at].issubset(said)]
+    return frozenset(labels[at] for at in whole)
+
+
+def _is_telling(label: str) -> bool:
+    letters, digits = sum(map(str.isalpha, label)), sum(map(str.isdecimal, label))
+    return letters >= LEAST_LETTERS or digits >= LEAST_DIGITS
+
+
+def left_out(fields: Sequence[str], said: Sequence[str], evidence: Sequence[SourceResult]) -> dict[int, frozenset[str]]:
+    """The places, from 0, of what is of another value of one of `fields` than is meant, each with what is.
+
+    Args:
+        fields: by which passages are told apart.
+        said: the question, or in front of everything said before it, the latest first.
+        evidence: what was found.
+    """
+    out: dict[int, frozenset[str]] = {}
+    for field in fields:
+        if named := named_labels(field, said, evidence):
+            own = [labels_in(result, field) for result in evidence]
+            out |= {at: named for at, labels in enumerate(own) if labels and named.isdisjoint(labels)}
+    return out
+
+
+class Numbered(NamedTuple):
+    """What evidence tells of the things that a question names by a word and a number, as in "valve 4".
+
+    Attributes:
+        others: the places, from 0, of what tells of valves with other numbers only, where some tells of this one.
+        apart: the things of which none tells though it does of others with the same word, in the words of the question.
+    """
+
+    others: set[int]
+    apart: list[str]
+
+
+def of_numbered(question: str, evidence: Sequence[SourceResult]) -> Numbered:
+    """See `Numbered`: "Valve 3 opens at 4 bar" tells nothing of valve 4. A list or a range of numbers behind the word
+    counts, such as "pumps 17 to 19"; nothing is told where the question rules something out or compares."""
+    asked = _numbers_behind(question, {word for word, _ in numbered(question)})
+    if not asked or _rules_out(spoken_stems(question)):
+        return Numbered(set(), [])
+    told = [_numbers_behind(_text_of(result), asked.keys()) for result in evidence]
+    others, apart = set[int](), list[str]()
+    for word, numbers in asked.items():
+        near = [one.get(word, set()) for one in told]
+        if any(not numbers.isdisjoint(one) for one in near):
+            others |= {at for at, one in enumerate(near) if one and numbers.isdisjoint(one)}
+        elif any(near):
+            said = next(one.group() for one in WORD.finditer(question) if stem(fold(one.group())) == word)
+            apart += [f"{said} {number}" for number in sorted(numbers)]
+    return Numbered(others, apart)
+
+
+def _numbers_behind(text: str, wanted: Collection[str]) -> dict[str, set[str]]:
+    """By stem of a word that is `wanted`, the numbers behind it, with nothing but small words and numbers between."""
+    found: dict[str, set[str]] = {}
+    current = ""
+    for word in words(with_ranges_listed(text)) if wanted else ():
+        if current and word.isdecimal():
+            found.setdefault(current, set()).add(word)
+        elif not current or word not in small_words():
+            current = stem(word) if stem(word) in wanted else ""
+    return found
+
+
+def _text_of(result: SourceResult) -> str:
+    return " . ".join([str(result.metadata.get(name) or "") for name in ("title", "section")] + [result.content])
+
+
+def found_beside(evidence: Sequence[SourceResult], keys: Sequence[str], leaning: Collection[str]) -> set[int]:
+    """The places, from 0, of rows that a follow-up found by its own words alone, of a source that states what it asks
+    for together with what it leans on: "And Graz?" behind employees asks for no customer.
+
+    Args:
+        evidence: everything that was found.
+        keys: of each.
+        leaning: the keys of what was found for the follow-up behind what it leans on.
+    """
+    pairs = zip(evidence, keys, strict=True)
+    stated = [key in leaning and is_stated(result.metadata) for result, key in pairs]
+    sources = {result.source_name for result, told in zip(evidence, stated, strict=True) if told}
+    return {at for at, result in enumerate(evidence) if result.source_name in sources and not stated[at]}
+
+
+def with_values(fields: Sequence[str], question: str, evidence: Sequence[SourceResult]) -> list[SourceResult]:
+    """`evidence` as it is judged: a value that `question` names belongs to the title of what has it, and how well the
+    words fit is counted anew, since no source counts those of a field."""
+    named = {field: named_labels(field, [question], evidence) for field in fields}
+    own = [_named_in(result, named) for result in evidence]
+    return [_titled(result, labels) if labels else result for result, labels in zip(evidence, own, strict=True)]
+
+
+def _named_in(result: SourceResult, named: dict[str, frozenset[str]]) -> list[str]:
+    return [label for field, labels in named.items() for label in labels_in(result, field) if label in labels]
+
+
+def _titled(result: SourceResult, labels: Collection[str]) -> SourceResult:
+    title = " ".join([str(result.metadata.get("title") or ""), *labels]).strip()
+    scores = {name: score for name, score in result.scores.items() if name != "lexical"}
+    return changed(result, metadata={**result.metadata, "title": title}, scores=scores)
+
+
+# Of follow-ups: what they name must stand with what was asked before. "And for engineers?" after "What is the car
+# allowance for sales?" is answered only where engineers and the allowance stand in one piece; anywhere else the word is
+# found by chance.
+
+# One with full stops or commas in it, such as a version, is one; letters beside it make it part of a code.
+_NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)*(?!\w)")
+
+
+class Apart(NamedTuple):
+    """What a follow-up names that stands in no piece that fits the questions before it.
+
+    Attributes:
+        words: as they stand in the message.
+        lacking: whether no piece at all holds them.
+    """
+
+    words: list[str]
+    lacking: bool
+
+
+class _Leaning(NamedTuple):
+    """A follow-up as pieces are held against it.
+
+    Attributes:
+        own: the stems of its words that some piece holds; none where it names nothing new.
+        numbers: those of it.
+        behind: the stems of the words of the questions before it.
+        numbers_behind: theirs.
+    """
+
+    own: frozenset[str]
+    numbers: frozenset[str]
+    behind: frozenset[str]
+    numbers_behind: frozenset[str]
+
+    @classmethod
+    def of(cls, message: str, behind: Sequence[str], evidence: Sequence[SourceResult]) -> _Leaning:
+        before = " ".join(behind)
+        said, told = (frozenset(own_words(_NUMBER.sub(" ", text))) for text in (message, before))
+        own = frozenset[str]().union(*(held_in_any_form(said, result) for result in evidence))
+        numbers, numbers_before = (frozenset(_NUMBER.findall(text)) for text in (message, before))
+        # What was named before already tells no piece from another: "And the Falke S?" after "the Falke L".
+        return cls(own if numbers or own - told else frozenset(), numbers, told - said, numbers_before)
+
+    @property
+    def names_something(self) -> bool:
+        """Whether the message and the questions before it both name something."""
+        return bool(self.own or self.numbers) and bool(self.behind or self.numbers_behind)
+
+    def lacking_numbers(self, evidence: Sequence[SourceResult]) -> list[str]:
+        """The numbers of the message that no piece holds as they are written."""
+        return [number for number in self.numbers if not any(_holds_numbers({number}, one) for one in evidence)]
+
+    def is_answered_by(self, result: SourceResult, evidence: Sequence[SourceResult]) -> bool:
+        """Whether `result` tells of what the message names together with what was asked before."""
+        return self.is_named_in(result) and self.fits(result, evidence)
+
+    def is_named_in(self, result: SourceResult) -> bool:
+        """Whether `result` holds all that the message names."""
+        return self.own <= held_in_any_form(self.own, result) and _holds_numbers(self.numbers, result)
+
+    def fits(self, result: SourceResult, evidence: Sequence[SourceResult]) -> bool:
+        """Whether `result` has to do with the questions before: it holds a word of them, or another number is asked
+        about in the same document."""
+        if held_in_any_form(self.behind, result):
+            return True
+        document = result.metadata.get("document")
+        if not (document and self.numbers and self.numbers_behind):
+            return False
+        near = (one for one in evidence if one.metadata.get("document") == document)
+        return any(_holds_numbers(self.numbers_behind, one) and held_in_any_form(self.behind, one) for one in near)
+
+
+def stands_apart(message: str, behind: Sequence[str], evidence: Sequence[SourceResult]) -> Apart | None:
+    """What the follow-up `message` names that stands in no piece that fits the questions `behind` it; None where one
+    piece holds both, or one of the two names nothing that any piece holds."""
+    asked = _Leaning.of(message, behind, evidence)
+    if lacking := asked.lacking_numbers(evidence):
+        return Apart(lacking, lacking=True)
+    if not asked.names_something or any(asked.is_answered_by(result, evidence) for result in evidence):
+        return None
+    named = [match.group() for match in WORD.finditer(_NUMBER.sub(" ", message))]
+    own = [word for word in named if not asked.own.isdisjoint(stems(word))]
+    return Apart([*own, *sorted(asked.numbers)], lacking=False)
+
+
+def found_elsewhere(message: str, evidence: Sequence[SourceResult], cited: Collection[tuple[str, str]]) -> set[int]:
+    """The places, from 0, of what stands in another document or table than what the answer before a follow-up cites,
+    where a piece of these tells as much of what `message` names: "Who developed it?" asks of the same thing.
+
+    Args:
+        message: what it asks.
+        evidence: everything that was found.
+        cited: the source and the id of what the answer before cites.
+    """
+    holders = {(source, _holder(key)) for source, key in cited}
+    near = [(result.source_name, _holder(result.source_id)) in holders for result in evidence]
+    own = frozenset(own_words(message))
+    if not own or not any(near) or all(near):
+        return set()
+    told = [len(held_in_any_form(own, result)) for result in evidence]
+    best = {side: max(count for count, at in zip(told, near, strict=True) if at is side) for side in (True, False)}
+    return {at for at, is_near in enumerate(near) if not is_near} if best[True] and best[True] >= best[False] else set()
+
+
+def _holder(key: str) -> str:
+    """The document or the table of the piece with the id `key`."""
+    document, mark, _ = key.rpartition("#")
+    return document if mark else key.rpartition("/")[0] or key
+
+
+def told_together(message: str, behind: Sequence[str], evidence: Sequence[SourceResult]) -> list[int]:
+    """The labels of the pieces that hold what the follow-up `message` names and fit the questions `behind` it."""
+    asked = _Leaning.of(message, behind, evidence)
+    if not (asked.own or asked.numbers):
+        return []
+    return [label for label, result in enumerate(evidence, 1) if asked.is_answered_by(result, evidence)]
+
+
+def _holds_numbers(numbers: frozenset[str] | set[str], result: SourceResult) -> bool:
+    """Whether each of `numbers` stands in `result`, and not just as part of another."""
+    told = result.metadata
+    text = f"{result.content} {told.get('title') or ''} {told.get('section') or ''}"
+    return all(re.search(rf"(?<!\d)(?<!\d[.,]){re.escape(number)}(?!\d|[.,]\d)", text) for number in numbers)
