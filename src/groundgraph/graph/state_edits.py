@@ -1,7 +1,8 @@
 """What an edit of a turn's state leads to, where the answer would not fit it otherwise; and what is told of it.
 
 A message that asks something else begins the turn again, other words of an answer pass the gate and the check, and
-other evidence leads to another answer. What was edited stands in the turn, from where its record has it.
+other evidence leads to another answer. What was edited stands in the turn, from where its record has it. Nobody edits
+what the check found, or takes by an edit the place of a person who is to decide.
 """
 
 from __future__ import annotations
@@ -16,13 +17,21 @@ from langgraph.constants import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Overwrite, StateSnapshot, StateUpdate
 
+from groundgraph.core.errors import InputInvalid
 from groundgraph.core.evidence import jsonable
+from groundgraph.core.turn_values import EMPTY_CHECK, EMPTY_DRAFT
+from groundgraph.graph.kept_shapes import REVIEW
 from groundgraph.graph.state import lifetimes
 from groundgraph.nodes.begin_turn import INPUT, take_in
 from groundgraph.settings.services import LimitSettings
 
 # What an answer goes through; before, a draft is written anew whatever it holds.
 _BEHIND_ANSWER = frozenset(("check_citations", "repair_answer", "refuse_answer", "review_answer", "record_turn"))
+# What has been checked; and what follows a review, where only its decision leads.
+_BEHIND_CHECK = _BEHIND_ANSWER - {"check_citations"}
+_BEHIND_REVIEW = frozenset((REVIEW, "refuse_answer", "record_turn"))
+# What of a draft tells neither what it says nor what its labels refer to.
+_BESIDE_WORDS = frozenset(("notes", "calls", "style", "asked_style", "elapsed_ms"))
 # What tells nothing to a reader of an edit: texts of evidence have a place of their own, and the mark is ours.
 _BY_NAME_ONLY = ("bodies",)
 _MARK = "edited"
@@ -40,24 +49,68 @@ async def led_on(
         limits: of a message.
 
     Raises:
-        InputInvalid: its messages are none that a turn can take.
+        InputInvalid: its messages are none that a turn can take; or it would stand in place of the citation check, or
+            of the decision that an answer waits for.
     """
     values = edit.values
-    if not isinstance(values, dict) or edit.as_node not in {None, *graph.nodes}:
+    if edit.as_node not in {None, *graph.nodes}:
         return edit
     before = await graph.aget_state(config)
+    _refuse_deciding(edit.as_node, before)
+    if not isinstance(values, dict):
+        return edit
     asked = _asked_anew(values, before, limits)
     if asked is not None:
         return StateUpdate(asked, START)
     if edit.as_node == START:
         return edit
-    edited, step = _told(graph, values, before), edit.as_node
+    return _through_its_steps(edit._replace(values=_told(graph, values, before)), values, before)
+
+
+def _through_its_steps(edit: StateUpdate, values: dict[str, Any], before: StateSnapshot) -> StateUpdate:
+    """The `edit`, which tells what it changes, from the step on which that has to go through.
+
+    Raises:
+        InputInvalid: see `led_on`.
+    """
+    edited: dict[str, Any] = {**(edit.values or {})}
+    step = edit.as_node
     if _has_other_evidence(values.get("ranking"), before):
         edited["ranking"] = _with_its_style(values["ranking"])
         step = step if _BEHIND_ANSWER.isdisjoint(before.next) else "process_results"
     if _rewords(values.get("draft"), before):
         edited["draft"], step = _edited(values["draft"], before), "answer_structured"
+    if step == edit.as_node:
+        _refuse_finding(values.get("check"), before, step)
     return edit._replace(values=edited, as_node=step)
+
+
+_WAITS = "The answer of this turn waits for a person's decision, and"
+_DECIDE = 'Decide by Command(resume={"decision": ...}): approve, refuse, or replace with a text.'
+_CHECKED = (
+    "'check' holds what the citation check found in the answer, which no edit changes. Edit 'draft', whose words are "
+    "checked anew; where the answer waits for a person's decision, decide."
+)
+
+
+def _refuse_deciding(step: str | None, before: StateSnapshot) -> None:
+    """
+    Raises:
+        InputInvalid: an answer waits for a person's decision, and an edit as `step` would go on without it.
+    """
+    if REVIEW in before.next and step in _BEHIND_REVIEW:
+        raise InputInvalid(f"{_WAITS} an edit as the step '{step}' would go on without it. {_DECIDE}")
+
+
+def _refuse_finding(check: Any, before: StateSnapshot, step: str | None) -> None:
+    """
+    Raises:
+        InputInvalid: an edited `check` holds other findings, which no check would replace any more.
+    """
+    if not isinstance(check, dict) or (_BEHIND_CHECK.isdisjoint(before.next) and step != "check_citations"):
+        return
+    if {**EMPTY_CHECK, **check} != {**EMPTY_CHECK, **(before.values.get("check") or {})}:
+        raise InputInvalid(_CHECKED)
 
 
 def _asked_anew(values: Mapping[str, Any], before: StateSnapshot, limits: LimitSettings) -> dict[str, Any] | None:
@@ -107,11 +160,12 @@ def _asked_id(before: StateSnapshot) -> str | None:
 
 
 def _rewords(draft: Any, before: StateSnapshot) -> bool:
-    """Whether an edited `draft` holds another text, which nothing would write anew; one without a text is no answer,
-    which the check tells."""
+    """Whether an edited `draft` says something else, or lets what it says refer or pass otherwise, and nothing would
+    write it anew; one without a text is no answer, which the check tells."""
     if not isinstance(draft, dict) or (before.next and _BEHIND_ANSWER.isdisjoint(before.next)):
         return False
-    return bool(draft.get("text", "") != (before.values.get("draft") or {}).get("text", ""))
+    was, now = {**EMPTY_DRAFT, **(before.values.get("draft") or {})}, {**EMPTY_DRAFT, **draft}
+    return any(was[name] != now[name] for name in EMPTY_DRAFT.keys() - _BESIDE_WORDS)
 
 
 def _edited(draft: Mapping[str, Any], before: StateSnapshot) -> dict[str, Any]:
