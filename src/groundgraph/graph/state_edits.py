@@ -49,8 +49,8 @@ async def led_on(
         limits: of a message.
 
     Raises:
-        InputInvalid: its messages are none that a turn can take; or it would stand in place of the citation check, or
-            of the decision that an answer waits for.
+        InputInvalid: its messages are none that a turn can take, or leave a turn under way without its question; or it
+            would stand in place of the citation check, or of the decision that an answer waits for.
     """
     values = edit.values
     if edit.as_node not in {None, *graph.nodes}:
@@ -64,6 +64,7 @@ async def led_on(
         return StateUpdate(asked, START)
     if edit.as_node == START:
         return edit
+    _refuse_losing_question(graph, values, before)
     return _through_its_steps(edit._replace(values=_told(graph, values, before)), values, before)
 
 
@@ -111,6 +112,27 @@ def _refuse_finding(check: Any, before: StateSnapshot, step: str | None) -> None
         return
     if {**EMPTY_CHECK, **check} != {**EMPTY_CHECK, **(before.values.get("check") or {})}:
         raise InputInvalid(_CHECKED)
+
+
+def _refuse_losing_question(
+    graph: CompiledStateGraph[Any, Any, Any, Any], values: Mapping[str, Any], before: StateSnapshot
+) -> None:
+    """
+    Raises:
+        InputInvalid: the message that the turn under way answers would be gone, or say something else.
+    """
+    asked = _asked_id(before) if _is_under_way(before) and "messages" in values else None
+    if asked is None:
+        return
+    was, now = (
+        {message.id: message.text for message in messages}
+        for messages in (before.values.get("messages", []), _applied(graph, "messages", values, before))
+    )
+    if was.get(asked) != now.get(asked):
+        raise InputInvalid(
+            f"The turn under way answers the message '{asked}', which this edit takes out of the conversation or "
+            "replaces with all of it. Edit that message alone, which begins the turn again, or ask a new question."
+        )
 
 
 def _asked_anew(values: Mapping[str, Any], before: StateSnapshot, limits: LimitSettings) -> dict[str, Any] | None:
@@ -219,14 +241,21 @@ def _changes(
         life = lifetimes().get(name)
         if life is None or life.kind == "run" or name not in graph.channels:
             continue
-        was = before.values.get(name)
-        # A copy, since what combines two values may change the first.
-        kept: Any = graph.channels[name]
-        channel = kept.from_checkpoint(MISSING if was is None else type(was)(was))
-        channel.update([values[name]])
-        now = channel.get()
+        was, now = before.values.get(name), _applied(graph, name, values, before)
         if _comparable(was) != _comparable(now):
             yield name, _changed(name, was or {}, now)
+
+
+def _applied(
+    graph: CompiledStateGraph[Any, Any, Any, Any], name: str, values: Mapping[str, Any], before: StateSnapshot
+) -> Any:
+    """What an edit makes of a channel."""
+    was = before.values.get(name)
+    kept: Any = graph.channels[name]
+    # A copy, since what combines two values may change the first.
+    channel = kept.from_checkpoint(MISSING if was is None else type(was)(was))
+    channel.update([values[name]])
+    return channel.get()
 
 
 def _comparable(value: Any) -> Any:
