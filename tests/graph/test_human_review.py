@@ -424,7 +424,7 @@ async def test_an_answer_that_waits_never_stands_behind_another_question() -> No
 async def test_a_decision_that_comes_too_late_or_that_nobody_asked_for_is_told() -> None:
     graph = build(store=InMemoryStore())
     await ask(graph, on="t")
-    with pytest.raises(NothingToResume, match="'never': it has no turn that waits"):
+    with pytest.raises(NothingToResume, match="'never': this graph has no turn there that waits"):
         await graph.ainvoke(Command(resume={"decision": "approve"}), thread("never"))
     both = [decide(graph, decision="approve"), decide(graph, decision="refuse")]
     first, second = await asyncio.gather(*both, return_exceptions=True)
