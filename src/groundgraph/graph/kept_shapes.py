@@ -125,7 +125,7 @@ async def refuse_undue_decision(
     if steps:
         told = f"its turn has stopped at the step '{steps[0]}'. Go on with it by None, and decide when it asks"
     else:
-        told = "this graph has no turn there that waits, or somebody has decided. Read its last answer, or ask a question"
+        told = "this graph has no turn there that waits, or somebody has decided. Read the answer, or ask a question"
     raise NothingToResume(f"Nobody is asked for a decision on the thread '{thread}': {told}.")
 
 
