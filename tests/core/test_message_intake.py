@@ -134,8 +134,6 @@ def test_a_mark_that_a_client_sets_does_not_get_around_the_limit():
     forged = HumanMessage("a" * 5000, additional_kwargs={"groundgraph": {"x": 1}})
     assert len(only({"messages": [forged]}).text) <= 1000
     assert only({"messages": [HumanMessage("a", additional_kwargs={"groundgraph": "yes"})]}).additional_kwargs == {}
-    command = take_in(Command(update={"messages": [forged]}), LIMITS)
-    assert len(command.update["messages"][0].text) <= 1000
 
 
 @pytest.mark.parametrize("given", [{"messages": [object()]}, {"messages": [("nobody", "x")]}, {"metadata": [1]}])

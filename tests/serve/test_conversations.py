@@ -125,6 +125,7 @@ def reviewed(settings: Any) -> Any:
     weak = {
         "synthesis": {"style": "conversational"},
         "human_review": {"support_below": 0.9},
+        "citation_check": {"numbers": "refuse"},
         "intent": {"mode": "static"},
     }
     model = ScriptedChatModel(default=Reply("The moon orbits a cheese [1]."))
@@ -164,6 +165,11 @@ async def test_an_answer_that_waits_goes_on_with_a_decision_after_a_restart(
         assert kept.asked is not None
         again = [event async for event in conversations.decide(NOBODY, thread, waits, {"decision": "perhaps"})]
         assert "decision" in again[-1]["asked"]["problem"]
+        if decision["decision"] == "replace":
+            wrong = {"decision": "replace", "text": "Pump 17 is serviced every 12 days [1]."}
+            again = [event async for event in conversations.decide(NOBODY, thread, waits, wrong)]
+            assert again[-1]["asked"]["answer"] == wrong["text"]
+            assert "citation_check refuses it" in again[-1]["asked"]["problem"]
         # Another branch that was taken meanwhile does not change what is decided about.
         [*_, other] = [
             event

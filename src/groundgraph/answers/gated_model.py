@@ -173,6 +173,12 @@ _LONG_PIECE = 4000
 # One at the end may not be whole yet.
 _LABELS = re.compile(rf"{LABEL.pattern}|\[[\d, ]*\Z")
 
+
+def says_something(text: str) -> bool:
+    """Whether there is more in a text than labels and signs, which alone are no answer."""
+    return any(character.isalnum() for character in _LABELS.sub("", text))
+
+
 # What LangChain's callbacks are told; such a call is another model's, passed on.
 GATED = "groundgraph-gated"
 
@@ -397,7 +403,7 @@ class GatedChatModel(BaseChatModel):
 
     def _begun(self, piece: str) -> str:
         """`piece`, with which the answer begins, below its prefix; nothing until it says something."""
-        says = any(character.isalnum() for character in _LABELS.sub("", piece))
+        says = says_something(piece)
         self._opening = "" if says else piece
         return self.prefix + piece if says else ""
 

@@ -26,7 +26,7 @@
     ├── StrategyUnavailable       a strategy of result processing lacks what it needs
     │   └── RerankerFailed        a reranking service did not answer, or not in its own terms
     ├── EvidenceMissing           the state refers to evidence that no store holds any more
-    ├── NothingToResume           the thread's last question never reached the disk, or there is none
+    ├── NothingToResume           there is no turn to go on with, or none that waits for a decision
     ├── ThreadBusy                another turn on the same thread did not end in time
     ├── ThreadConflict            another process wrote to the same thread during the turn
     ├── StorageLocked             a database stayed locked by another process
@@ -194,7 +194,8 @@ class EvidenceMissing(GroundGraphError):
 
 
 class NothingToResume(GroundGraphError):
-    """The thread holds no turn, or its last question never reached the disk; ask it again."""
+    """The thread holds no turn, or its last question never reached the disk; ask it again. Or a decision comes that
+    nobody asked for, or too late."""
 
 
 class ThreadBusy(GroundGraphError):

@@ -182,7 +182,8 @@ class TurnEvent(TypedDict, total=False):
 
     `results` counts what a work gave out, `kept` what a source brought, of which `previews` tells the first in a line
     each: id, section and how it begins.
-    `characters` is the length of the answer, `flags` and the two scores are those of the citation check.
+    `characters` is the length of the answer, `flags` and the two scores are those of the citation check; where a person
+    reviews answers, one that is not given out yet has flags without sentences, and no `quotes`.
     """
 
     stage: Required[str]

@@ -1,4 +1,5 @@
-"""What a graph takes out of storage: values of their channel's kind, and turns that stopped at a step that is gone."""
+"""What a graph takes out of storage: values of their channel's kind, and turns that wait, or stopped at a step that is
+gone."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from itertools import compress
 from operator import ne
 from typing import TYPE_CHECKING, Annotated, Any, Self, get_args, get_origin, get_type_hints
 
-from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER, TASKS
+from langchain_core.runnables import RunnableConfig
+from langgraph._internal._constants import CONF, CONFIG_KEY_CHECKPOINTER, TASKS
 from langgraph._internal._typing import MISSING
 from langgraph.channels import EphemeralValue
 from langgraph.channels.base import BaseChannel
@@ -20,7 +22,7 @@ from langgraph.channels.last_value import LastValue
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import InvalidUpdateError
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command, Overwrite, Send
+from langgraph.types import Command, Overwrite, Send, StateSnapshot
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import is_typeddict
 
@@ -89,6 +91,48 @@ async def refuse_gone_step(
 def _goes_on(given: Any) -> bool:
     """Whether an input goes on with a turn: none at all, or a person's decision."""
     return given is None or (isinstance(given, Command) and given.resume is not None)
+
+
+# A decision that nobody waits for, which LangGraph would take in without a word, or keep for whoever is asked next.
+
+REVIEW = "review_answer"
+
+
+async def refuse_undue_decision(
+    graph: CompiledStateGraph[Any, Any, Any, Any], given: Any, config: RunnableConfig
+) -> None:
+    """Nothing, when the thread waits for the decision that `given` brings, or when it brings none.
+
+    Args:
+        graph: the graph that is to go on.
+        given: its input.
+        config: which thread, or which state of it.
+
+    Raises:
+        NothingToResume: nobody is asked, not yet or not any more.
+    """
+    configurable = config.get(CONF, {})
+    saver, thread = configurable.get(CONFIG_KEY_CHECKPOINTER, graph.checkpointer), configurable.get("thread_id")
+    decides = isinstance(given, Command) and given.resume is not None
+    if not decides or not isinstance(saver, BaseCheckpointSaver) or thread is None:
+        return
+    state = await graph.aget_state(config)
+    # By its tasks: a decision that was taken in, but for the checkpoint behind it, is in `next` no more.
+    steps = [task.name for task in state.tasks]
+    # A graph without reviews is stopped by its user, who goes on with it in any way that LangGraph knows.
+    if state.interrupts or REVIEW in steps or (steps and REVIEW not in graph.nodes) or _is_tried_again(state, config):
+        return
+    if steps:
+        told = f"its turn has stopped at the step '{steps[0]}'. Go on with it by None, and decide when it asks"
+    else:
+        told = "this graph has no turn there that waits, or somebody has decided. Read the answer, or ask a question"
+    raise NothingToResume(f"Nobody is asked for a decision on the thread '{thread}': {told}.")
+
+
+def _is_tried_again(state: StateSnapshot, config: RunnableConfig) -> bool:
+    """Whether a server runs again what was cut, by which the decision may have been taken in."""
+    run = config.get("metadata", {}).get("run_id")
+    return run is not None and run == (state.metadata or {}).get("run_id")
 
 
 # What storage holds of a turn's values: what says something, in the shape of the version that wrote it.

@@ -10,16 +10,19 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph._internal._config import ensure_config
 from langgraph.channels import UntrackedValue
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from groundgraph.core.turn_values import Choice, Citation, Outcome
+from groundgraph.graph.kept_shapes import refuse_undue_decision
 from groundgraph.graph.studio import with_defaults
 from groundgraph.graph.turn_runner import TurnRunner
-from groundgraph.nodes.begin_turn import check_keys
+from groundgraph.nodes.begin_turn import check_command, check_keys
 from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings
 
@@ -66,10 +69,14 @@ class AskGraph(CompiledStateGraph[Any, Any, Any, Any]):
         """As LangGraph's, which would drop keys that the graph does not know, and greet who asks under one of them.
 
         Raises:
-            InputInvalid: the input asks nothing.
+            InputInvalid: the input asks nothing, or is a command that does more than go on with a turn.
+            NothingToResume: it brings a decision that nobody waits for.
         """
         if isinstance(input, Mapping):
             check_keys(input, list(AskInput.__annotations__))
+        if isinstance(input, Command):
+            check_command(input)
+            await refuse_undue_decision(self, input, ensure_config(config))
         async for item in super().astream(input, config, **kwargs):
             yield item
 

@@ -1,7 +1,8 @@
 """What an edit of a turn's state leads to, where the answer would not fit it otherwise; and what is told of it.
 
 A message that asks something else begins the turn again, other words of an answer pass the gate and the check, and
-other evidence leads to another answer. What was edited stands in the turn, from where its record has it.
+other evidence leads to another answer. What was edited stands in the turn, from where its record has it. Nobody edits
+what the check found, or takes by an edit the place of a person who is to decide.
 """
 
 from __future__ import annotations
@@ -16,13 +17,21 @@ from langgraph.constants import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Overwrite, StateSnapshot, StateUpdate
 
+from groundgraph.core.errors import InputInvalid
 from groundgraph.core.evidence import jsonable
+from groundgraph.core.turn_values import EMPTY_CHECK, EMPTY_DRAFT
+from groundgraph.graph.kept_shapes import REVIEW
 from groundgraph.graph.state import lifetimes
 from groundgraph.nodes.begin_turn import INPUT, take_in
 from groundgraph.settings.services import LimitSettings
 
 # What an answer goes through; before, a draft is written anew whatever it holds.
 _BEHIND_ANSWER = frozenset(("check_citations", "repair_answer", "refuse_answer", "review_answer", "record_turn"))
+# What has been checked; and what follows a review, where only its decision leads.
+_BEHIND_CHECK = _BEHIND_ANSWER - {"check_citations"}
+_BEHIND_REVIEW = frozenset((REVIEW, "refuse_answer", "record_turn"))
+# What of a draft tells neither what it says nor what its labels refer to.
+_BESIDE_WORDS = frozenset(("notes", "calls", "style", "asked_style", "elapsed_ms"))
 # What tells nothing to a reader of an edit: texts of evidence have a place of their own, and the mark is ours.
 _BY_NAME_ONLY = ("bodies",)
 _MARK = "edited"
@@ -40,24 +49,90 @@ async def led_on(
         limits: of a message.
 
     Raises:
-        InputInvalid: its messages are none that a turn can take.
+        InputInvalid: its messages are none that a turn can take, or leave a turn under way without its question; or it
+            would stand in place of the citation check, or of the decision that an answer waits for.
     """
     values = edit.values
-    if not isinstance(values, dict) or edit.as_node not in {None, *graph.nodes}:
+    if edit.as_node not in {None, *graph.nodes}:
         return edit
     before = await graph.aget_state(config)
+    _refuse_deciding(edit.as_node, before)
+    if not isinstance(values, dict):
+        return edit
     asked = _asked_anew(values, before, limits)
     if asked is not None:
         return StateUpdate(asked, START)
     if edit.as_node == START:
         return edit
-    edited, step = _told(graph, values, before), edit.as_node
+    _refuse_losing_question(graph, values, before)
+    return _through_its_steps(edit._replace(values=_told(graph, values, before)), values, before)
+
+
+def _through_its_steps(edit: StateUpdate, values: dict[str, Any], before: StateSnapshot) -> StateUpdate:
+    """The `edit`, which tells what it changes, from the step on which that has to go through.
+
+    Raises:
+        InputInvalid: see `led_on`.
+    """
+    edited: dict[str, Any] = {**(edit.values or {})}
+    step = edit.as_node
     if _has_other_evidence(values.get("ranking"), before):
         edited["ranking"] = _with_its_style(values["ranking"])
         step = step if _BEHIND_ANSWER.isdisjoint(before.next) else "process_results"
     if _rewords(values.get("draft"), before):
         edited["draft"], step = _edited(values["draft"], before), "answer_structured"
+    if step == edit.as_node:
+        _refuse_finding(values.get("check"), before, step)
     return edit._replace(values=edited, as_node=step)
+
+
+_WAITS = "The answer of this turn waits for a person's decision, and"
+_DECIDE = 'Decide by Command(resume={"decision": ...}): approve, refuse, or replace with a text.'
+_CHECKED = (
+    "'check' holds what the citation check found in the answer, which no edit changes. Edit 'draft', whose words are "
+    "checked anew; where the answer waits for a person's decision, decide."
+)
+
+
+def _refuse_deciding(step: str | None, before: StateSnapshot) -> None:
+    """
+    Raises:
+        InputInvalid: an answer waits for a person's decision, and an edit as `step` would go on without it.
+    """
+    if REVIEW in before.next and step in _BEHIND_REVIEW:
+        raise InputInvalid(f"{_WAITS} an edit as the step '{step}' would go on without it. {_DECIDE}")
+
+
+def _refuse_finding(check: Any, before: StateSnapshot, step: str | None) -> None:
+    """
+    Raises:
+        InputInvalid: an edited `check` holds other findings, which no check would replace any more.
+    """
+    if not isinstance(check, dict) or (_BEHIND_CHECK.isdisjoint(before.next) and step != "check_citations"):
+        return
+    if {**EMPTY_CHECK, **check} != {**EMPTY_CHECK, **(before.values.get("check") or {})}:
+        raise InputInvalid(_CHECKED)
+
+
+def _refuse_losing_question(
+    graph: CompiledStateGraph[Any, Any, Any, Any], values: Mapping[str, Any], before: StateSnapshot
+) -> None:
+    """
+    Raises:
+        InputInvalid: the message that the turn under way answers would be gone, or say something else.
+    """
+    asked = _asked_id(before) if _is_under_way(before) and "messages" in values else None
+    if asked is None:
+        return
+    was, now = (
+        {message.id: message.text for message in messages}
+        for messages in (before.values.get("messages", []), _applied(graph, "messages", values, before))
+    )
+    if was.get(asked) != now.get(asked):
+        raise InputInvalid(
+            f"The turn under way answers the message '{asked}', which this edit takes out of the conversation or "
+            "replaces with all of it. Edit that message alone, which begins the turn again, or ask a new question."
+        )
 
 
 def _asked_anew(values: Mapping[str, Any], before: StateSnapshot, limits: LimitSettings) -> dict[str, Any] | None:
@@ -107,11 +182,12 @@ def _asked_id(before: StateSnapshot) -> str | None:
 
 
 def _rewords(draft: Any, before: StateSnapshot) -> bool:
-    """Whether an edited `draft` holds another text, which nothing would write anew; one without a text is no answer,
-    which the check tells."""
+    """Whether an edited `draft` says something else, or lets what it says refer or pass otherwise, and nothing would
+    write it anew; one without a text is no answer, which the check tells."""
     if not isinstance(draft, dict) or (before.next and _BEHIND_ANSWER.isdisjoint(before.next)):
         return False
-    return bool(draft.get("text", "") != (before.values.get("draft") or {}).get("text", ""))
+    was, now = {**EMPTY_DRAFT, **(before.values.get("draft") or {})}, {**EMPTY_DRAFT, **draft}
+    return any(was[name] != now[name] for name in EMPTY_DRAFT.keys() - _BESIDE_WORDS)
 
 
 def _edited(draft: Mapping[str, Any], before: StateSnapshot) -> dict[str, Any]:
@@ -165,14 +241,21 @@ def _changes(
         life = lifetimes().get(name)
         if life is None or life.kind == "run" or name not in graph.channels:
             continue
-        was = before.values.get(name)
-        # A copy, since what combines two values may change the first.
-        kept: Any = graph.channels[name]
-        channel = kept.from_checkpoint(MISSING if was is None else type(was)(was))
-        channel.update([values[name]])
-        now = channel.get()
+        was, now = before.values.get(name), _applied(graph, name, values, before)
         if _comparable(was) != _comparable(now):
             yield name, _changed(name, was or {}, now)
+
+
+def _applied(
+    graph: CompiledStateGraph[Any, Any, Any, Any], name: str, values: Mapping[str, Any], before: StateSnapshot
+) -> Any:
+    """What an edit makes of a channel."""
+    was = before.values.get(name)
+    kept: Any = graph.channels[name]
+    # A copy, since what combines two values may change the first.
+    channel = kept.from_checkpoint(MISSING if was is None else type(was)(was))
+    channel.update([values[name]])
+    return channel.get()
 
 
 def _comparable(value: Any) -> Any:

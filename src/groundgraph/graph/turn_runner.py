@@ -30,7 +30,14 @@ from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from groundgraph.core.errors import NothingToResume, ReviewImpossible, StorageDamaged
 from groundgraph.core.thread_id import check_metadata_keys, checked_thread_id
-from groundgraph.graph.kept_shapes import begins_turn, check_update, lead_on, refuse_gone_step, with_kept_shapes
+from groundgraph.graph.kept_shapes import (
+    begins_turn,
+    check_update,
+    lead_on,
+    refuse_gone_step,
+    refuse_undue_decision,
+    with_kept_shapes,
+)
 from groundgraph.graph.lost_outputs import lacks_outputs, with_outputs
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.state import run_lightly
@@ -101,7 +108,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             StorageDamaged: what is kept of the thread cannot be read.
             ConfigurationError: the checkpointer of the parent graph has no asynchronous methods.
             InputInvalid: the input, or the id of the thread, is nothing that a turn can take.
-            NothingToResume: the turn waits at a step that this graph does not have.
+            NothingToResume: the turn waits at a step that this graph does not have, or for nobody's decision.
             ReviewImpossible: people are to review answers, and the graph has no checkpointer.
         """
         settings = self.resources.settings
@@ -121,6 +128,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
                 last: Any = None
                 if not embedded and not bounds.anew:
                     await refuse_gone_step(self, given, self._configurable(full))
+                    await refuse_undue_decision(self, given, {**full, CONF: self._configurable(full)})
                 while (item := await bounds.next(items)) is not _END:
                     last = item
                     yield item

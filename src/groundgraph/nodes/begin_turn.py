@@ -51,20 +51,21 @@ def take_in(given: Any, limits: LimitSettings, *, trusted: bool = False) -> Any:
     A message, a list of messages or a text stands for `{"messages": ...}`, and `question` becomes a message; in its
     place stands the id of the user's last message, which is what the turn answers. In each message, forbidden
     characters become U+FFFD, and a text longer than `limits.message_chars` is cut; what was done
-    stands in the message's `additional_kwargs["groundgraph"]`. The update of a `Command` is treated alike. Metadata
-    and marks that only groundgraph writes are dropped unless the input comes from a parent graph (`trusted`). None
-    passes unchanged: it resumes a run.
+    stands in the message's `additional_kwargs["groundgraph"]`. Metadata and marks that only groundgraph writes are
+    dropped unless the input comes from a parent graph (`trusted`). None passes unchanged: it resumes a run; and so does
+    a `Command`, which may bring metadata (see `check_command`).
 
     Raises:
         InputInvalid: the messages or the metadata are nothing that a turn can take; the input asks nothing: it is
             empty, or has keys that no turn knows; or it asks twice, which only the state of a parent may do, where a
-            question stands for its message.
+            question stands for its message; or it is a command that does more than go on with a turn.
     """
-    if isinstance(given, Command) and isinstance(given.update, dict):
-        return replace(given, update=_taken(given.update, limits, trusted))
+    if isinstance(given, Command):
+        update = check_command(given)
+        return replace(given, update=_taken(update, limits, trusted)) if update else given
     if isinstance(given, BaseMessage | str | list | tuple):
         given = {"messages": given}
-    if given is None or isinstance(given, Command):
+    if given is None:
         return given
     if not isinstance(given, dict):
         told = f'{{"question": "..."}} or {{"messages": [...]}}, and this is a value of type {type(given).__name__}.'
@@ -88,6 +89,39 @@ def check_keys(given: Mapping[str, Any], known: Sequence[str] = INPUT) -> None:
     if unknown and not any(_asks(given[name]) for name in asking):
         hint = nearest(unknown[0], list(known))
         raise InputInvalid(f"The input has no key '{unknown[0]}'.{hint} It takes: {', '.join(known)}.")
+
+
+# What may come with a decision: the session is the caller's, a turn is what its steps made of it.
+_BESIDE_DECISION = ("metadata",)
+
+
+def check_command(command: Command[Any]) -> dict[str, Any]:
+    """What a command changes beside going on with a turn: metadata of the session, or nothing.
+
+    What else LangGraph lets a command do would reach the step that waits behind every step which looks at it: other
+    words of an answer behind the gate and the check, another question behind the answer.
+
+    Raises:
+        InputInvalid: it changes the turn, sends it to a step, or says nothing.
+    """
+    if command.goto:
+        told = "A turn goes from step to step, and no command sends it elsewhere (goto)"
+        raise InputInvalid(f"{told}: {_DECIDE} To begin elsewhere, edit the state as the step before (update_state).")
+    update = dict(command._update_as_tuples()) if command.update else {}
+    others = [str(name) for name in update if name not in _BESIDE_DECISION]
+    if others:
+        told = f"A command that goes on with a turn changes nothing in it, and this one changes '{others[0]}'"
+        raise InputInvalid(f"{told}. {_DECIDE} To ask something else, send a question. {_EDIT}")
+    if command.resume is None and not update:
+        raise InputInvalid(f"The command says nothing. {_DECIDE} To go on with a turn that was cut, send None.")
+    return update
+
+
+_DECIDE = (
+    'Answer what waits by resume: {"decision": "approve"}, {"decision": "refuse"}, or other words in its place, '
+    '{"decision": "replace", "text": "..."}.'
+)
+_EDIT = "To edit what the turn holds, edit its state (update_state): what is edited there is checked."
 
 
 def _asks(value: Any) -> bool:

@@ -15,7 +15,7 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from groundgraph.answers.citations import GENERAL_KNOWLEDGE, CheckedAnswer
-from groundgraph.answers.gated_model import by_hand
+from groundgraph.answers.gated_model import by_hand, says_something
 from groundgraph.core.errors import InputInvalid
 from groundgraph.core.evidence import EvidenceRecord, SourceResult, preview
 from groundgraph.core.evidence_store import EvidenceStore
@@ -24,7 +24,7 @@ from groundgraph.nodes.answer_styles import AnswerInput
 from groundgraph.nodes.node import Node, evidence_scope
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.settings.answers import CitationCheckSettings
+from groundgraph.settings.answers import CitationCheckSettings, Policy
 from groundgraph.settings.context import Context, Options, options_in_force
 from groundgraph.settings.settings import Settings
 
@@ -127,13 +127,17 @@ def _fairly(flags: list[Flag]) -> list[Flag]:
     return [flags[place] for place in sorted(place for _, place in sorted(ranked)[:MAX_FLAGS])]
 
 
+def flags_of(policy: Policy, flags: list[Flag], settings: CitationCheckSettings) -> list[Flag]:
+    """Those of the findings for which `policy` is configured."""
+    policy_of = settings.policies
+    return [flag for flag in flags if policy_of.get(CHECK_OF.get(flag["kind"], flag["kind"])) == policy]
+
+
 def verdict_of(flags: list[Flag], settings: CitationCheckSettings, *, repaired: bool) -> Verdict:
     """What happens to the answer: the strictest policy of what was found. A repair is tried once."""
-    policy_of = settings.policies
-    policies = {policy_of.get(CHECK_OF.get(flag["kind"], flag["kind"])) for flag in flags}
-    if "refuse" in policies:
+    if flags_of("refuse", flags, settings):
         return "refuse"
-    return "repair" if "repair" in policies and not repaired else "pass"
+    return "repair" if flags_of("repair", flags, settings) and not repaired else "pass"
 
 
 # Whether a text says the same over and over, as a small model does that has lost its way.
@@ -203,7 +207,7 @@ def check_citations(
         )
         check = await _checked(answer, draft, settings, options)
         update: CheckCitationsUpdate = {"check": check, "draft": draft} if edited else {"check": check}
-        if ask_judge and written and check["verdict"] != "refuse":
+        if ask_judge and written and not flags_of("refuse", check["flags"], settings.citation_check):
             opinion = await ask_judge(answer, cast("AnswerInput", state))
             draft = _with_calls(draft, opinion, prompts, turn["language"])
             check |= _judged(check, opinion, draft, settings)
@@ -218,7 +222,7 @@ def check_citations(
             "answerable": state["ranking"]["answerable"],
             "elapsed_ms": round((time.perf_counter() - started) * 1000, 3),
         }
-        runtime.stream_writer({"stage": "check_citations", **check})
+        runtime.stream_writer({"stage": "check_citations", **_told(check, settings)})
         if settings.holds_answers and check["verdict"] == "pass":
             runtime.stream_writer({"stage": "answer_released"})
         return update
@@ -230,6 +234,15 @@ def check_citations(
     return check_and_judge if ask_judge else check_citations
 
 
+def _told(check: Check, settings: Settings) -> Check:
+    """What is told of a check while the turn runs: of an answer that nobody may read before a person has decided, which
+    kinds of findings there are, and none of its words."""
+    if check["verdict"] == "pass" or settings.human_review.support_below is None:
+        return check
+    flags: list[Flag] = [{"kind": flag["kind"], "sentence": "", "detail": ""} for flag in check["flags"]]
+    return {**check, "flags": flags, "quotes": []}
+
+
 def _by_hand(draft: Draft, results: Sequence[SourceResult], note: str) -> Draft:
     """An edited draft behind the gate; the decision of a person, if there was one, was about other words.
 
@@ -238,7 +251,7 @@ def _by_hand(draft: Draft, results: Sequence[SourceResult], note: str) -> Draft:
     """
     text, written = draft["text"], draft["written"]
     passed = by_hand(draft, text[:written], text[written:], results)
-    if not passed["text"].strip():
+    if not says_something(passed["text"][: passed["written"]]):
         told = "Give 'draft' a 'text', or go on from a state before the answer was written to have it written anew"
         raise InputInvalid(f"The answer that was edited in the turn's state says nothing: '{preview(text)}'. {told}.")
     return {**passed, "review": None, "notes": [*passed["notes"], note]}
@@ -300,9 +313,10 @@ def _check(answer: CheckedAnswer, draft: Draft, settings: Settings, options: Opt
 
 
 def _reviewed(verdict: Verdict, score: float, draft: Draft, settings: Settings) -> Verdict:
-    """The verdict where a person may decide: what they decided stands, and an answer with little support waits."""
+    """The verdict where a person may decide: an answer with little support waits. What they wrote in its place goes out
+    unless a policy refuses it; then they are asked again, since nobody but them ends the review."""
     if draft["review"]:
-        return "pass"
+        return "review" if verdict == "refuse" else "pass"
     least = settings.human_review.support_below
     waits = least is not None and score < least and draft["outcome"] == "answered"
     return "review" if waits and verdict == "pass" else verdict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from langgraph.runtime import Runtime
@@ -11,11 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from typing_extensions import TypedDict
 
 from groundgraph.answers.citations import labels_in
-from groundgraph.answers.gated_model import by_hand, labelled_places
+from groundgraph.answers.gated_model import by_hand, labelled_places, says_something
 from groundgraph.core.errors import ReviewImpossible
 from groundgraph.core.evidence import EvidenceRecord, SourceResult
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_values import Check, Decision, Draft, Ranking, Review, Turn
+from groundgraph.nodes.check_citations import flags_of
 from groundgraph.nodes.node import Node, evidence_scope, signed_in
 from groundgraph.nodes.turn_lineage import running_saver
 from groundgraph.prompts import Prompts
@@ -84,7 +85,8 @@ def review_answer(
 ) -> Node[ReviewAnswerInput, ReviewAnswerUpdate]:
     """The node. The run stops here and goes on with the decision, on the same evidence; see `ReviewDecision`.
 
-    What is no decision is answered by the same question, with what was wrong, so that the turn stays open.
+    What is no decision is answered by the same question, with what was wrong, so that the turn stays open. Words of a
+    person that a policy of the citation check refuses come back here from the check.
     """
 
     async def review_answer(state: ReviewAnswerInput, runtime: Runtime[Context]) -> ReviewAnswerUpdate:
@@ -92,25 +94,26 @@ def review_answer(
             raise ReviewImpossible(CANNOT_WAIT)
         # Nobody goes on in another scope with a turn, and reads its evidence by that.
         options_in_force(settings, state["turn"]["options"], runtime.context)
-        draft, check = state["draft"], state["check"]
+        draft = state["draft"]
         scope = evidence_scope(settings, runtime, state["turn"]["options"])
         results = await evidence.results(runtime.store, state["ranking"]["refs"], state.get("bodies"), scope=scope)
         order = labelled_places(draft["order"], len(results))
         question = _question(state, settings, [results[place - 1] for place in order])
-        decision, asked = _decided(question)
-        review: Review = {"decision": decision.decision, "score": check["score"], "asked": asked}
-        if decision.comment:
-            review["comment"] = decision.comment
-        if user := signed_in(runtime):
-            review["reviewer"] = user["identity"]
+        listing = draft["text"][draft["written"] :] if draft["written"] else ""
+
+        def replaced(text: str) -> Draft:
+            return by_hand(draft, text, listing, results)
+
+        decision, asked = _decided(question, _refused(state, settings), replaced)
+        review = _review(decision, asked, state, runtime)
         runtime.stream_writer({"stage": "review_answer", **review})
+        # What was noted about the words of the model, or of a person before, is not true of other words, or of none.
         if decision.decision == "replace":
-            listing = draft["text"][draft["written"] :] if draft["written"] else ""
-            draft = by_hand(draft, decision.text, listing, results)
-            # What was noted about the words of the model is not true of these.
-            draft["notes"] = [prompts.note("answer_replaced", state["turn"]["language"])]
+            draft = {**replaced(decision.text), "notes": [prompts.note("answer_replaced", state["turn"]["language"])]}
         elif decision.decision == "approve":
             runtime.stream_writer({"stage": "answer_released"})
+        elif draft["review"]:
+            draft = {**draft, "notes": []}
         return {"draft": {**draft, "review": review}}
 
     return review_answer
@@ -144,19 +147,57 @@ def _question(state: ReviewAnswerInput, settings: Settings, results: Sequence[So
     }
 
 
-def _decided(question: dict[str, Any]) -> tuple[ReviewDecision, int]:
-    """The decision, and how often was asked for it."""
-    asked, problem = 0, ""
+def _review(decision: ReviewDecision, asked: int, state: ReviewAnswerInput, runtime: Runtime[Context]) -> Review:
+    """The review for the record; of words that were refused on the way to it only how often was asked."""
+    earlier: Review = state["draft"]["review"] or {"score": state["check"]["score"], "asked": 0}
+    review: Review = {
+        "decision": decision.decision, "score": earlier["score"], "asked": earlier["asked"] + asked
+    }  # fmt: skip
+    if decision.comment:
+        review["comment"] = decision.comment
+    if user := signed_in(runtime):
+        review["reviewer"] = user["identity"]
+    return review
+
+
+def _decided(question: dict[str, Any], refused: str, replaced: Callable[[str], Draft]) -> tuple[ReviewDecision, int]:
+    """The decision, and how often was asked for it.
+
+    Args:
+        question: what the person sees.
+        refused: why the words that they see, which are a person's, cannot go out; empty when they can.
+        replaced: makes a draft of theirs.
+    """
+    asked, problem = 0, refused
     while True:
         asked += 1
         told = {**question, "problem": problem} if problem else question
         decision, problem = read_decision(interrupt(told, response_schema=ReviewDecision.model_json_schema()))
-        problem = problem or _unknown_labels(decision, len(question["evidence"]))
-        if decision is not None and not problem:
+        if decision is None:
+            continue
+        if decision.decision == "replace":
+            problem = _unknown_labels(decision.text, len(question["evidence"])) or _says_nothing(
+                replaced(decision.text)
+            )
+        elif decision.decision == "approve":
+            problem = refused
+        if not problem:
             return decision, asked
 
 
-def _unknown_labels(decision: ReviewDecision | None, known: int) -> str:
-    unknown = [label for label in labels_in(decision.text if decision else "") if label > known]
+def _unknown_labels(text: str, known: int) -> str:
+    unknown = [label for label in labels_in(text) if label > known]
     listed = ", ".join(f"[{label}]" for label in unknown)
     return f"text: {listed} refers to no evidence; there are {known} pieces of it" if unknown else ""
+
+
+def _says_nothing(draft: Draft) -> str:
+    told = "text: it says nothing without what no answer may hold, such as thoughts and unseen characters"
+    return "" if says_something(draft["text"][: draft["written"]]) else told
+
+
+def _refused(state: ReviewAnswerInput, settings: Settings) -> str:
+    """Why the words of a person that came back from the check cannot go out; empty where a model's wait."""
+    flags = flags_of("refuse", state["check"]["flags"], settings.citation_check) if state["draft"]["review"] else []
+    listed = "; ".join(f"{flag['kind']}: {flag['detail']}" for flag in flags)
+    return f"text: citation_check refuses it ({listed}); replace it again, or refuse the answer" if flags else ""

@@ -198,7 +198,9 @@ def waits_for_review(state: Any) -> bool:
         # What of a turn was damaged in storage is not there for the next one.
         return False
     draft = state["draft"]
-    return bool(draft["text"]) and draft["review"] is None and state["check"]["verdict"] == "review"
+    # What a person wrote may wait for them too.
+    undecided = draft["review"] is None or draft["review"]["decision"] == "replace"
+    return bool(draft["text"]) and undecided and state["check"]["verdict"] == "review"
 
 
 async def end_review(
@@ -210,7 +212,9 @@ async def end_review(
     """
     turn, check = state["turn"], state["check"]
     review: Review = {"decision": "none", "score": check["score"]}
-    notes = [*state["draft"]["notes"], prompts.note("review_ended", turn["language"])]
+    # That a person wrote it is told of what was given out.
+    said = [] if state["draft"]["review"] else state["draft"]["notes"]
+    notes = [*said, prompts.note("review_ended", turn["language"])]
     draft: Draft = {**withheld(state["draft"]), "review": review, "notes": notes}
     left = {**state, "draft": draft, "check": unread(check)}
     info = runtime.execution_info
