@@ -9,10 +9,10 @@ import pytest
 from outcome_sources import SET, make_sources, packages, written
 
 from groundgraph import load_settings
-from groundgraph.evals.conversations import load_conversations
 from groundgraph.evals.report import evaluation_lines
 from groundgraph.evals.run_conversations import (
     conversation_settings,
+    load_conversations,
     outcome_evaluation,
     run_conversations,
     wrong_lines,

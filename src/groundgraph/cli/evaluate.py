@@ -296,8 +296,12 @@ def _of_dataset(
 
 def _outcomes(settings: Settings, folder: Path, queries: str | None, *, with_models: bool, quiet: bool) -> Evaluation:
     """What the messages of conversations get from the configured sources."""
-    from groundgraph.evals.conversations import load_conversations
-    from groundgraph.evals.run_conversations import conversation_settings, outcome_evaluation, run_conversations
+    from groundgraph.evals.run_conversations import (
+        conversation_settings,
+        load_conversations,
+        outcome_evaluation,
+        run_conversations,
+    )
 
     conversations = load_conversations(folder / (queries or "conversations.jsonl"))
     asked = conversation_settings(settings, with_models=with_models)
