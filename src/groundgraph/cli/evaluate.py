@@ -74,7 +74,7 @@ async def _asked_again(settings: Settings, turns: list[MarkedTurn], *, quiet: bo
 
 async def _marked(settings: Settings) -> list[MarkedTurn]:
     """The marked turns, the oldest first; those whose record is gone are told and left out."""
-    from groundgraph.serve.kept_threads import KeptThreads
+    from groundgraph.serve.kept_conversations import KeptThreads
 
     if is_missing(settings, settings.checkpointer) or is_missing(settings, settings.store):
         return []
