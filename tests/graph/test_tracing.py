@@ -431,7 +431,7 @@ async def test_the_reranker_of_a_knowledge_base_has_a_span_inside_its_retriever(
         return [0.75] * len(candidates)
 
     from groundgraph import register_chain
-    from groundgraph.ingest import chain_registries  # noqa: F401 - the registry is there
+    from groundgraph.ingest import builtin_chains  # noqa: F401 - the registry is there
 
     register_chain("reranker", "half", half)
     chosen = settings(
