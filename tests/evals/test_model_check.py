@@ -12,9 +12,8 @@ from langchain_openai import ChatOpenAI
 
 from groundgraph import load_settings
 from groundgraph.cli.check_config import check_config
-from groundgraph.evals.model_check.advice import advised_settings
 from groundgraph.evals.model_check.cases import FILLING, SKILLS, evidence_of, load_cases, load_corpus
-from groundgraph.evals.model_check.figures import ModelCheck, Price, Share, turn_line
+from groundgraph.evals.model_check.figures import ModelCheck, Price, Share, advised_settings, turn_line
 from groundgraph.evals.model_check.run_cases import BY_DOCUMENT, REPAIRED, run_cases
 from groundgraph.evals.model_check.verdicts import TITLES, spoken
 from groundgraph.evals.run_queries import EvaluationFailed

@@ -45,9 +45,8 @@ from groundgraph.resilience.bounds import Backpressure, TurnWork, current_backpr
 from groundgraph.resilience.bounds import current as current_work
 from groundgraph.settings.context import Context
 from groundgraph.storage.checkpoint_serializer import own_checkpoints
-from groundgraph.storage.damaged_rows import damaged
 from groundgraph.storage.long_threads import refuse_synchronous
-from groundgraph.storage.storage_errors import server_error, sqlite_error
+from groundgraph.storage.storage_errors import damaged, server_error, sqlite_error
 from groundgraph.storage.thread_locks import held_thread
 
 if TYPE_CHECKING:
