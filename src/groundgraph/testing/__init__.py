@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     )
     from groundgraph.sources.in_memory import InMemorySource as InMemorySource
     from groundgraph.testing.base_kit import check_base as check_base
-    from groundgraph.testing.turn_harness import GroundedConfigBuilder as GroundedConfigBuilder
+    from groundgraph.testing.config_builder import GroundedConfigBuilder as GroundedConfigBuilder
     from groundgraph.testing.faulty_source import FaultySource as FaultySource
     from groundgraph.testing.filter_kit import check_filters as check_filters
     from groundgraph.testing.models import (
@@ -45,6 +45,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "sources.conformance": ["CheckOutcome", "ConformanceReport", "check_source"],
         "sources.in_memory": ["InMemorySource"],
         "testing.base_kit": ["check_base"],
+        "testing.config_builder": ["GroundedConfigBuilder"],
         "testing.faulty_source": ["FaultySource"],
         "testing.filter_kit": ["check_filters"],
         "testing.models": ["NgramEmbeddings", "ScriptedCall", "ScriptedChatModel"],
@@ -59,7 +60,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         ],
         "testing.store_kit": ["check_store"],
         "testing.topic_kit": ["check_topics"],
-        "testing.turn_harness": ["GroundedConfigBuilder", "TurnHarness", "TurnResult"],
+        "testing.turn_harness": ["TurnHarness", "TurnResult"],
         "testing.openai_wire": ["OpenAIStub", "openai_stub"],
     },
 )

@@ -1,8 +1,7 @@
-"""What a test of a bot is put together from: a configuration step by step, and a turn graph with scripted models."""
+"""A turn graph with scripted models, ready to be talked to in a test."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,69 +17,6 @@ from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.in_memory import InMemorySource
 from groundgraph.testing.models import ScriptedChatModel
 from groundgraph.testing.script import ReplyLike
-
-
-class GroundedConfigBuilder:
-    """Builds the mapping that `load_settings` takes; every method returns the builder.
-
-    ::
-
-        GroundedConfigBuilder().intent(mode="extract", num_queries=2).retrieval(top_k=3).build()
-
-    Calling a section twice adds to it.
-    """
-
-    def __init__(self) -> None:
-        self._config: dict[str, Any] = {}
-
-    def intent(self, **options: Any) -> GroundedConfigBuilder:
-        """Options of `intent`, for example `mode="static", text_queries=[...]`."""
-        return self._section("intent", options)
-
-    def retrieval(self, **options: Any) -> GroundedConfigBuilder:
-        """Options of `retrieval`, for example `top_k=3`."""
-        return self._section("retrieval", options)
-
-    def synthesis(self, **options: Any) -> GroundedConfigBuilder:
-        """Options of `synthesis`, for example `require_citations=True`."""
-        return self._section("synthesis", options)
-
-    def result_processing(self, **options: Any) -> GroundedConfigBuilder:
-        """Options of `result_processing`, for example `normalize_strategy="min_max"`."""
-        return self._section("result_processing", options)
-
-    def knowledge_base(self, **options: Any) -> GroundedConfigBuilder:
-        """Options of `knowledge_base`, for example `path="docs/"`."""
-        return self._section("knowledge_base", options)
-
-    def llm(self, provider: str, model: str, **options: Any) -> GroundedConfigBuilder:
-        """The synthesis model, by the names that `init_chat_model` takes."""
-        return self._section("llm", {"provider": provider, "model": model, **options})
-
-    def source(self, source_type: str, name: str, **options: Any) -> GroundedConfigBuilder:
-        """One more entry of `sources`."""
-        self._config.setdefault("sources", []).append({"type": source_type, "name": name, **options})
-        return self
-
-    def option(self, key: str, value: Any) -> GroundedConfigBuilder:
-        """Any other key; dots lead into sections, as in `option("deadlines.turn", 5)`."""
-        *sections, last = key.split(".")
-        target = self._config
-        for name in sections:
-            target = target.setdefault(name, {})
-        target[last] = value
-        return self
-
-    def build(self) -> dict[str, Any]:
-        """The configuration, independent of the builder and of the values it was given."""
-        return copy.deepcopy(self._config)
-
-    def _section(self, name: str, options: dict[str, Any]) -> GroundedConfigBuilder:
-        self._config.setdefault(name, {}).update(options)
-        return self
-
-
-# A turn graph with scripted models, ready to be talked to in a test.
 
 
 @dataclass(frozen=True)
