@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from table_questions import Asked, Database, Questions, Table, databases, make_database, some_of, spoken
 
+from examples import examples
 from groundgraph.answers.propose_computation import read_proposal
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.sources.sql import SqlSource
@@ -71,7 +72,9 @@ async def _told(path: Path, database: Database, asked: list[Asked]) -> list[list
 
 # New examples are not looked for: where a table is called like a column of another, or like a value, some wrong
 # proposals still pass (docs/decisions/ranking.md).
-@settings(max_examples=25, phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=examples(25, quick=8), phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck)
+)
 @given(databases(), st.randoms(use_true_random=False))
 def test_what_a_model_proposes_is_what_was_asked_for(database: Database, random: Random):
     with tempfile.TemporaryDirectory() as folder:
