@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from forks import run_command
 
-from groundgraph.cli import progress
+from groundgraph.cli import doctor_checks, progress
+from groundgraph.cli.doctor_checks import Finding
 from groundgraph.cli.main import main
 
 
@@ -70,8 +71,16 @@ def run(tmp_path: Path) -> Run:
 
 
 @pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def call(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Run:
     """As `run`, in this process: faster, for what needs no process of its own. `said` is typed at it."""
+    # To load the server, in a process of its own, takes seconds; a test that is about it says so in its name.
+    if "server" not in request.node.name:
+        monkeypatch.setattr(doctor_checks, "server_packages", lambda: Finding("server", "ok", "not looked at"))
     for name in [name for name in os.environ if name.startswith("GROUNDGRAPH_")]:
         monkeypatch.delenv(name)
     # How far it is, it tells by the clock, which a busy machine draws out; that has tests of its own.
