@@ -17,10 +17,10 @@ from groundgraph.cli.progress import shown_progress
 
 if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder
+    from groundgraph.evals.corpus_base import SqlCorpus
     from groundgraph.evals.dataset import Dataset, DatasetFiles
     from groundgraph.evals.report import Difference, Evaluation
     from groundgraph.evals.run_queries import Answered
-    from groundgraph.evals.sql_corpus import SqlCorpus
     from groundgraph.settings.settings import Settings
 
 
@@ -361,7 +361,7 @@ class _Run:
             return await run_queries(measured, self.dataset.corpora, asked, on_query, self.embedder)
 
     async def _tables(self, url: str) -> dict[str, SqlCorpus]:
-        from groundgraph.evals.sql_corpus import corpus_in_sql
+        from groundgraph.evals.corpus_base import corpus_in_sql
 
         folder = self.settings.at(Path())
         found = {one.name: await corpus_in_sql(url, one, folder, self.embedder) for one in self.dataset.corpora}

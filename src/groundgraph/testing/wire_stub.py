@@ -1,4 +1,4 @@
-"""Servers on loopback for tests: one that closes cleanly, and one that speaks the wire of a model service by a script."""
+"""Servers on loopback for tests: one that closes cleanly, one that speaks a model service's wire by a script."""
 
 from __future__ import annotations
 
