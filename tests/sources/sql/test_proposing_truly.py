@@ -104,7 +104,8 @@ def _nothing_else_is_told(database: Database, random: Random) -> None:
         assert not wrong, f"{one.text} {wrong[:3]}, not {set(one.may_be)}; {database}"
 
 
+@pytest.mark.slow
 def test_most_questions_that_can_be_read_may_be_computed():
-    if not _tally:
-        test_what_a_model_proposes_is_what_was_asked_for()
+    _tally.clear()
+    test_of_more_tables_what_a_model_proposes_is_what_was_asked_for()
     assert _tally["computed"] > 0.7 * _tally["readable"] > 0

@@ -19,9 +19,8 @@ from groundgraph.sources.check_options import fields_by_name, is_number, unknown
 from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks
 from groundgraph.sources.knowledge_base.chained_source import DEFAULT_NAME, ChainedOptions, ChainedSource
-from groundgraph.sources.knowledge_base.schema import LOCK_TIMEOUT
+from groundgraph.sources.knowledge_base.schema import LOCK_TIMEOUT, Revision
 from groundgraph.sources.knowledge_base.searcher import FileSearcher, Searcher, matches_of
-from groundgraph.sources.knowledge_base.stored_chunk import Revision
 from groundgraph.sources.knowledge_base.vectors import Vectors
 
 # What the topic stores of knowledge bases have in common: questions go the way that the source itself searches.

@@ -22,7 +22,7 @@ from groundgraph.core.evidence import jsonable
 from groundgraph.core.knowledge_store import PreparedDocument
 from groundgraph.sources.knowledge_base.document_rows import ChunkRow, DocumentRows, document_rows
 from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, DOCUMENT_COLUMNS
-from groundgraph.sources.knowledge_base.stored_chunk import MAX_GAP
+from groundgraph.sources.knowledge_base.searcher import MAX_GAP
 from groundgraph.sources.weaviate_base.collections import VECTOR, field_property
 from groundgraph.sources.weaviate_base.filters import stored_values
 
