@@ -1,4 +1,4 @@
-"""The SQLite file of a knowledge base: its version, how it is opened, one state of it, and a chunk out of its columns."""
+"""The SQLite file of a knowledge base: its version, how it is opened, one state of it, a chunk out of its columns."""
 
 from __future__ import annotations
 

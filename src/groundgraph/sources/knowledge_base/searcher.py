@@ -1,4 +1,4 @@
-"""Searching one base: what connections, vectors and filters are kept for."""
+"""Searching one base: what connections, vectors and filters are kept for, and stored chunks as evidence."""
 
 from __future__ import annotations
 
