@@ -23,6 +23,7 @@ from kept_readers import kept_readers, readers_of_the_session  # noqa: F401 - on
 from known_once import known_once  # noqa: F401 - in all folders
 from weaviate_fixtures import own_server, weaviate_binary, weaviate_server  # noqa: F401 - one server for all folders
 
+from examples import ALL
 from groundgraph.core import secret_mask
 
 # Until all tests are collected: what is loaded is no garbage, and looking for some takes an eighth of that time.
@@ -69,6 +70,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.option.explore_seconds:
+        os.environ[ALL] = "1"
     if config.option.explore_seed is None:
         config.option.explore_seed = random.SystemRandom().randrange(10**9)
 

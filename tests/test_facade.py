@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import groundgraph
-from groundgraph.moved import HOMES
+from groundgraph.core.lazy_names import HOMES
 
 
 def printed(code: str) -> str:
@@ -145,7 +145,7 @@ def test_every_module_that_moved_has_a_name_of_0_1_to_be_found_by() -> None:
 ONE_AFTER_THE_OTHER = """
 import sys
 from importlib import import_module
-from groundgraph.moved import HOMES
+from groundgraph.core.lazy_names import HOMES
 for module, name in {written}.items():
     sys.modules.pop(HOMES["groundgraph." + module], None)
     exec(f"from groundgraph.{{module}} import {{name}} as then")

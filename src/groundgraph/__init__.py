@@ -9,8 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from groundgraph.core.lazy_names import lazy_names
-from groundgraph.moved import MovedModules
+from groundgraph.core.lazy_names import MovedModules, lazy_names
 
 if TYPE_CHECKING:
     from groundgraph.bot.query_bot import AsyncQueryBot as AsyncQueryBot, QueryBot as QueryBot
@@ -69,7 +68,7 @@ if TYPE_CHECKING:
     from groundgraph.graph.turn import turn_graph as turn_graph, turn_tool as turn_tool
     from groundgraph.graph.typed_runs import Question as Question, TurnGraph as TurnGraph
     from groundgraph.ingest.register_chain import register_chain as register_chain
-    from groundgraph.report.turn_display import TurnDisplay as TurnDisplay
+    from groundgraph.report.turn_page import TurnDisplay as TurnDisplay
     from groundgraph.report.turn_page import turn_page as turn_page, turn_text as turn_text
     from groundgraph.settings.context import (
         Context as Context,
@@ -133,8 +132,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "graph.turn": ["turn_graph", "turn_tool"],
         "graph.typed_runs": ["Question", "TurnGraph"],
         "ingest.register_chain": ["register_chain"],
-        "report.turn_display": ["TurnDisplay"],
-        "report.turn_page": ["turn_page", "turn_text"],
+        "report.turn_page": ["TurnDisplay", "turn_page", "turn_text"],
         "settings.context": ["Context", "DialogueState", "StateFact"],
         "settings.load_settings": ["load_settings"],
         "settings.settings": ["Settings"],

@@ -106,6 +106,7 @@ def test_each_outermost_block_begins_on_its_own_line(text, starts):
     assert all(text.startswith(start, block.start) for start, block in zip(starts, blocks, strict=True))
 
 
+@pytest.mark.slow
 def test_headings_are_those_that_docutils_itself_finds():
     quiet = {"report_level": 5, "halt_level": 5, "file_insertion_enabled": False, "doctitle_xform": False}
     known = 0

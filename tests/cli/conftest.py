@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forks import run_command
 
-from groundgraph.cli import progress
+from groundgraph.cli import doctor_checks, progress
+from groundgraph.cli.doctor_checks import Finding
 from groundgraph.cli.main import main
 
 
@@ -35,28 +37,50 @@ class Ran:
 Run = Callable[..., Ran]
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """Runs `groundgraph` with the given arguments in `tmp_path`."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("GROUNDGRAPH_")}
+def clean_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("GROUNDGRAPH_")}
 
-    def run(*arguments: str, cwd: Path | None = None, **environment: str) -> Ran:
+
+@pytest.fixture
+def start(tmp_path: Path) -> Run:
+    """Starts `groundgraph` with the given arguments in `tmp_path`: for what is about the start."""
+
+    def start(*arguments: str, **environment: str) -> Ran:
         done = subprocess.run(
             [sys.executable, "-m", "groundgraph", *arguments],
-            cwd=cwd or tmp_path,
-            env={**clean, **environment},
+            cwd=tmp_path,
+            env={**clean_environment(), **environment},
             capture_output=True,
             timeout=200,
             check=False,
         )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
+    return start
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Runs `groundgraph` with the given arguments in `tmp_path`, in a process that has loaded it."""
+
+    def run(*arguments: str, **environment: str) -> Ran:
+        done = run_command(tmp_path, *arguments, environment={**clean_environment(), **environment})
+        return Ran(done.returncode, done.stdout, done.stderr)
+
     return run
 
 
 @pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def call(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Run:
     """As `run`, in this process: faster, for what needs no process of its own. `said` is typed at it."""
+    # To load the server, in a process of its own, takes seconds; a test that is about it says so in its name.
+    if "server" not in request.node.name:
+        monkeypatch.setattr(doctor_checks, "server_packages", lambda: Finding("server", "ok", "not looked at"))
     for name in [name for name in os.environ if name.startswith("GROUNDGRAPH_")]:
         monkeypatch.delenv(name)
     # How far it is, it tells by the clock, which a busy machine draws out; that has tests of its own.

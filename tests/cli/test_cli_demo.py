@@ -91,20 +91,28 @@ def test_a_configuration_is_read_when_it_is_named(call, tmp_path):
     assert "wrong.yaml:1:1" in ran.err
 
 
-def test_the_documents_of_the_demo():
-    packages = package_documents()
+@pytest.fixture(scope="module")
+def made() -> tuple[list[Document], list[Document]]:
+    """The documents of the packages and those of groundgraph itself, which take seconds to make."""
+    return list(package_documents()), list(own_documents())
+
+
+def test_the_documents_of_the_demo(made):
+    packages = made[0]
     names = [document.name for document in packages]
     assert len(packages) > 40
     assert len(set(names)) == len(names)
     assert {"Jinja2", "MarkupSafe", "aiosqlite"} <= set(names)
     assert "groundgraph" not in names
-    own = {document.name: document.text for document in own_documents()}
+    own = {document.name: document.text for document in made[1]}
     assert "The service or file behind a source is not there." in own["groundgraph.core.errors"]
     assert "README.md" in own
     assert not any(name.startswith(("groundgraph.testing", "groundgraph.cli")) for name in own)
 
 
-def test_the_documents_are_written_for_a_page_and_nothing_else_is_done(call, tmp_path):
+def test_the_documents_are_written_for_a_page_and_nothing_else_is_done(call, tmp_path, monkeypatch, made):
+    monkeypatch.setattr(documents, "package_documents", lambda: made[0])
+    monkeypatch.setattr(documents, "own_documents", lambda: made[1])
     for _ in range(2):
         ran = call("demo", "--to", "made/demo", "--json")
         names = {path.name for path in (tmp_path / "made" / "demo").iterdir()}

@@ -14,20 +14,12 @@ import pytest
 
 from groundgraph import InMemorySource, turn_graph
 from groundgraph.cli import doctor_checks
-from groundgraph.cli.doctor_checks import Finding
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, openai_stub
 
 
 def states(ran) -> dict[str, str]:
     return {check["check"]: check["state"] for check in ran.json["checks"]}
-
-
-@pytest.fixture(autouse=True)
-def quick_server_check(request, monkeypatch):
-    """Loading the server takes seconds; one test does it."""
-    if "server" not in request.node.name:
-        monkeypatch.setattr(doctor_checks, "server_packages", lambda: Finding("server", "ok", "not looked at"))
 
 
 @pytest.mark.covers("U5")

@@ -34,11 +34,11 @@ def worked_by_children() -> float:
 
 
 @pytest.mark.covers("U5")
-def test_general_help_lists_the_commands_within_the_limit(run):
+def test_general_help_lists_the_commands_within_the_limit(start):
     times = []
     for _ in range(6):
         before = worked_by_children()
-        ran = run("--help")
+        ran = start("--help")
         times.append(worked_by_children() - before)
     assert ran.code == 0
     assert all(command in ran.out for command in COMMANDS)
@@ -47,20 +47,20 @@ def test_general_help_lists_the_commands_within_the_limit(run):
 
 @pytest.mark.covers("B11")
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_complete_commands_and_options(run, shell):
-    assert "groundgraph" in run(_GROUNDGRAPH_COMPLETE=f"source_{shell}").out
+def test_shells_complete_commands_and_options(start, shell):
+    assert "groundgraph" in start(_GROUNDGRAPH_COMPLETE=f"source_{shell}").out
     typed = {
         "bash": {"COMP_WORDS": "groundgraph doc", "COMP_CWORD": "1"},
         "zsh": {"_TYPER_COMPLETE_ARGS": "groundgraph doc"},
         "fish": {"_TYPER_COMPLETE_ARGS": "groundgraph doc", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
     }[shell]
-    found = run(_GROUNDGRAPH_COMPLETE=f"complete_{shell}", **typed)
+    found = start(_GROUNDGRAPH_COMPLETE=f"complete_{shell}", **typed)
     assert found.code == 0
     assert {"doctor", "documents"} <= set(re.findall(r"\w+", found.out))
 
 
-def test_version(run):
-    assert run("--version").out == f"groundgraph {__version__}\n"
+def test_version(start):
+    assert start("--version").out == f"groundgraph {__version__}\n"
 
 
 def test_no_command_is_wrong_use(call):

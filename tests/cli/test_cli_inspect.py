@@ -6,7 +6,7 @@ import pytest
 
 from groundgraph import register_chain
 from groundgraph.cli.matches import find_matches
-from groundgraph.ingest.chain_registries import REGISTRIES
+from groundgraph.ingest.builtin_chains import REGISTRIES
 from groundgraph.settings.load_settings import load_settings
 
 KEYS = [

@@ -37,7 +37,7 @@ def following(folder: Path, *given: str) -> Iterator[tuple[subprocess.Popen[str]
             process.kill()
 
 
-def test_what_changes_is_taken_in_until_ctrl_c(docs, tmp_path, run):
+def test_what_changes_is_taken_in_until_ctrl_c(docs, tmp_path, call):
     with following(tmp_path, "docs") as (process, await_text):
         await_text("Following the documents")
         (docs / "lathe.md").write_text("# Lathes\n\nLathe 12 stands in hall C.\n")
@@ -46,7 +46,7 @@ def test_what_changes_is_taken_in_until_ctrl_c(docs, tmp_path, run):
         await_text("1 deleted")
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 0
-    assert "lathe" not in run("documents", "list", "--json").out
+    assert "lathe" not in call("documents", "list", "--json").out
 
 
 def test_what_cannot_be_followed_is_refused_before_anything_is_taken_in(call, docs, monkeypatch):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from groundgraph.answers.intent_template import compile_intent_template, render_intent
 from groundgraph.core.errors import IntentInvalid, TemplateInvalid
 
@@ -46,7 +47,7 @@ def intent(source: str, message: str = "hello", **metadata):
 
 @pytest.mark.covers("fault 8")
 @pytest.mark.guard
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400, quick=100), deadline=None)
 @given(st.sampled_from(sorted(WRITTEN)), MESSAGES)
 @example("double quoted", '"\nfilters: {}\n#')
 @example("literal block", "{{ message }}")

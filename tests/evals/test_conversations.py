@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.evals.conversations import Expected, load_conversations
 from groundgraph.evals.report import compare
-from groundgraph.evals.run_conversations import Heard, outcome_evaluation
+from groundgraph.evals.run_conversations import Expected, Heard, load_conversations, outcome_evaluation
 
 TURN: dict[str, Any] = {"ask": "When?", "outcome": "answered"}
 

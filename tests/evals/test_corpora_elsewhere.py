@@ -10,9 +10,8 @@ from evaluated import IN_SHORT, MOST, OTHERS, SETS, ndcg
 from weaviate_bases import weaviate_section
 
 from groundgraph import load_settings
-from groundgraph.evals.corpus_base import corpus_base, corpus_in_weaviate
+from groundgraph.evals.corpus_base import corpus_base, corpus_in_sql, corpus_in_weaviate
 from groundgraph.evals.dataset import load_dataset
-from groundgraph.evals.sql_corpus import corpus_in_sql
 
 pytestmark = pytest.mark.covers("L14")
 

@@ -12,9 +12,8 @@ from langchain_openai import ChatOpenAI
 
 from groundgraph import load_settings
 from groundgraph.cli.check_config import check_config
-from groundgraph.evals.model_check.advice import advised_settings
 from groundgraph.evals.model_check.cases import FILLING, SKILLS, evidence_of, load_cases, load_corpus
-from groundgraph.evals.model_check.figures import ModelCheck, Price, Share, turn_line
+from groundgraph.evals.model_check.figures import ModelCheck, Price, Share, advised_settings, turn_line
 from groundgraph.evals.model_check.run_cases import BY_DOCUMENT, REPAIRED, run_cases
 from groundgraph.evals.model_check.verdicts import TITLES, spoken
 from groundgraph.evals.run_queries import EvaluationFailed
@@ -78,7 +77,11 @@ def test_what_the_page_shows_is_from_a_run_of_the_characters() -> None:
     assert f"{len(load_cases())} questions" in text
 
 
-@pytest.mark.parametrize("name", CHARACTERS)
+# The slow tier has checked all of them anyway.
+@pytest.mark.parametrize(
+    "name",
+    [name if name in ("exact", "refusing") else pytest.param(name, marks=pytest.mark.slow) for name in CHARACTERS],
+)
 def test_the_advised_settings_are_a_configuration(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
     advised = advised_settings(checked(name), ModelSettings(provider="openai", model="gpt-5-mini", api_key="secret"))

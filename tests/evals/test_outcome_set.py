@@ -9,10 +9,10 @@ import pytest
 from outcome_sources import SET, make_sources, packages, written
 
 from groundgraph import load_settings
-from groundgraph.evals.conversations import load_conversations
 from groundgraph.evals.report import evaluation_lines
 from groundgraph.evals.run_conversations import (
     conversation_settings,
+    load_conversations,
     outcome_evaluation,
     run_conversations,
     wrong_lines,
@@ -50,6 +50,7 @@ def test_the_set_has_each_kind_in_every_world_and_three_languages() -> None:
     assert len(set(asked)) == len(asked)
 
 
+@pytest.mark.slow
 @pytest.mark.covers("L18", "A1", "A2", "A6", "A7", "A8", "A10")
 async def test_the_set_ends_at_least_as_well_as_before(tmp_path: Path) -> None:
     settings = conversation_settings(load_settings(make_sources(tmp_path)), with_models=False)

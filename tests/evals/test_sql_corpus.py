@@ -12,9 +12,9 @@ import pytest
 from groundgraph import load_settings
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import SourceUnavailable
+from groundgraph.evals.corpus_base import corpus_in_sql
 from groundgraph.evals.dataset import DatasetFiles, load_dataset
 from groundgraph.evals.run_queries import evaluation_settings, run_queries
-from groundgraph.evals.sql_corpus import corpus_in_sql
 from groundgraph.testing import NgramEmbeddings
 
 pytestmark = pytest.mark.covers("U5")

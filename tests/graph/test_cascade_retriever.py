@@ -11,8 +11,9 @@ from langchain_core.embeddings import Embeddings
 from turns import ask, build
 
 from groundgraph import CascadeRetriever, load_settings, turn_graph
+from groundgraph.cli import doctor_checks
 from groundgraph.cli.check_config import check_config
-from groundgraph.cli.doctor_checks import examine, probe_sources
+from groundgraph.cli.doctor_checks import Finding, examine, probe_sources
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, ScopeMissing, SourceUnavailable
 from groundgraph.core.failure import collect_degradations
 from groundgraph.core.intent import RetrievalIntent
@@ -338,7 +339,8 @@ def test_the_check_of_a_configuration_looks_at_the_embedding_model_too(tmp_path,
 
 
 @pytest.mark.covers("C1")
-async def test_doctor_and_sources_tell_what_is_wrong_with_a_file_and_where(knowledge):
+async def test_doctor_and_sources_tell_what_is_wrong_with_a_file_and_where(knowledge, monkeypatch):
+    monkeypatch.setattr(doctor_checks, "server_packages", lambda: Finding("server", "ok", "not looked at"))
     [probed] = await probe_sources(settings(knowledge, retriever={"use_embeddings": True}))
     assert (probed.answers, probed.documents, probed.chunks) == (True, 2, 3)
     assert probed.fields == {"category": "string", "key": "string", "priority": "integer"}

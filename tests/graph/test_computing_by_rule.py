@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -33,14 +34,21 @@ MANUAL = """# Orion X2
 """
 
 
-async def _asked(folder, *questions: str) -> list[dict]:
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the shop and a base with the manual, which are only read."""
+    folder = tmp_path_factory.mktemp("shop")
+    with closing(sqlite3.connect(folder / "shop.db")) as database:
+        database.executescript(SCRIPT)
+    with KnowledgeBase.open(load_settings({"knowledge_base": {"file": str(folder / "base.sqlite")}})) as base:
+        base.add_documents([Document("x2.md", MANUAL, "text/markdown")])
+    return folder
+
+
+async def _asked(folder: Path, *questions: str) -> list[dict]:
     """The outputs of a conversation without a model, over the shop and a manual."""
     path = folder / "shop.db"
-    with closing(sqlite3.connect(path)) as database:
-        database.executescript(SCRIPT)
     settings = load_settings({"knowledge_base": {"file": str(folder / "base.sqlite")}})
-    with KnowledgeBase.open(settings) as base:
-        base.add_documents([Document("x2.md", MANUAL, "text/markdown")])
     graph = turn_graph(settings, sources=[SqlSource(path, name="shop", tables=["customers", "orders", "pumps"])])
     outputs, messages = [], []
     try:
@@ -71,38 +79,38 @@ def _counts(output: dict) -> list[str]:
         ("How many orders are there in 2024?", "And in 2025?", "ordered >= 2025-01-01 and ordered < 2026-01-01: 4"),
     ],
 )
-async def test_a_follow_up_to_a_count_counts_what_it_names(tmp_path, first, second, counted):
-    output = (await _asked(tmp_path, first, second))[1]
+async def test_a_follow_up_to_a_count_counts_what_it_names(shop, first, second, counted):
+    output = (await _asked(shop, first, second))[1]
     assert (output["outcome"], _counts(output)) == ("answered", [counted])
 
 
-async def test_a_follow_up_that_counts_nothing_gets_rows(tmp_path):
-    output = (await _asked(tmp_path, "How many customers are from Graz?", "Which ones?"))[1]
+async def test_a_follow_up_that_counts_nothing_gets_rows(shop):
+    output = (await _asked(shop, "How many customers are from Graz?", "Which ones?"))[1]
     assert not _counts(output)
     assert "Uni Graz" in output["answer"]
 
 
-async def test_two_values_of_one_message_are_one_or_the_other(tmp_path):
-    (output,) = await _asked(tmp_path, "How many open and shipped orders are there?")
+async def test_two_values_of_one_message_are_one_or_the_other(shop):
+    (output,) = await _asked(shop, "How many open and shipped orders are there?")
     assert _counts(output) == ["status = open or shipped: 5"]
 
 
-async def test_what_was_computed_is_not_said_to_be_missing(tmp_path):
-    outputs = await _asked(tmp_path, "How many orders have the status open?", "And how many are cancelled?")
+async def test_what_was_computed_is_not_said_to_be_missing(shop):
+    outputs = await _asked(shop, "How many orders have the status open?", "And how many are cancelled?")
     assert [output["outcome"] for output in outputs] == ["answered"] * 2
     assert _counts(outputs[1]) == ["status = cancelled: 1"]
     assert not any("not done here" in note for output in outputs for note in output["notes"])
 
 
-async def test_a_verb_that_sounds_like_an_average_computes_nothing(tmp_path):
-    (output,) = await _asked(tmp_path, "What does E02 mean on the Orion X2?")
+async def test_a_verb_that_sounds_like_an_average_computes_nothing(shop):
+    (output,) = await _asked(shop, "What does E02 mean on the Orion X2?")
     assert output["outcome"] == "answered"
     assert "Detector overheated" in output["answer"]
     assert not any("average" in note for note in output["notes"])
 
 
-async def test_a_value_that_no_column_holds_is_named(tmp_path):
-    (output,) = await _asked(tmp_path, "How many customers are in Vienna?")
+async def test_a_value_that_no_column_holds_is_named(shop):
+    (output,) = await _asked(shop, "How many customers are in Vienna?")
     assert output["outcome"] == "insufficient"
     assert (
         'Rows of customers were not counted: "Vienna" could not be read as a value of one of their columns.'
@@ -144,8 +152,8 @@ async def test_a_value_that_no_column_holds_is_named(tmp_path):
         "How many orders with product open and status Lamp are there?",
     ],
 )
-async def test_what_says_more_than_names_and_values_is_not_counted(tmp_path, question):
-    (output,) = await _asked(tmp_path, question)
+async def test_what_says_more_than_names_and_values_is_not_counted(shop, question):
+    (output,) = await _asked(shop, question)
     assert (output["outcome"], _counts(output)) == ("insufficient", [])
 
 
@@ -158,8 +166,8 @@ async def test_what_says_more_than_names_and_values_is_not_counted(tmp_path, que
         ("How many of them are open?",),
     ],
 )
-async def test_what_an_earlier_question_may_have_said_more_of_is_not_counted(tmp_path, questions):
-    output = (await _asked(tmp_path, *questions))[-1]
+async def test_what_an_earlier_question_may_have_said_more_of_is_not_counted(shop, questions):
+    output = (await _asked(shop, *questions))[-1]
     assert not _counts(output)
 
 
@@ -259,15 +267,15 @@ async def test_what_two_tables_can_be_asked_for_is_counted_in_neither(tmp_path):
         ("Сколько orders было в апреле 2025 года?", ["ordered >= 2025-04-01 and ordered < 2025-05-01: 1"]),
     ],
 )
-async def test_a_month_by_itself_is_that_of_the_only_year_that_has_it(tmp_path, question, counted):
-    (output,) = await _asked(tmp_path, question)
+async def test_a_month_by_itself_is_that_of_the_only_year_that_has_it(shop, question, counted):
+    (output,) = await _asked(shop, question)
     assert _counts(output) == counted
     assert output["outcome"] == ("answered" if counted else "insufficient")
 
 
 @pytest.mark.parametrize("question", ["How many orders cost 11.50?", "How many orders of Müller GmbH were there?"])
-async def test_what_was_not_read_is_told_as_it_was_said(tmp_path, question):
-    (output,) = await _asked(tmp_path, question)
+async def test_what_was_not_read_is_told_as_it_was_said(shop, question):
+    (output,) = await _asked(shop, question)
     said = "11.50" if "11.50" in question else "Müller GmbH"
     assert any(f'{said}" could not be read' in note for note in output["notes"])
 
@@ -275,8 +283,8 @@ async def test_what_was_not_read_is_told_as_it_was_said(tmp_path, question):
 @pytest.mark.parametrize(
     "question", ["Which orders are not open?", "Which orders aren't open?", "List all orders except open ones"]
 )
-async def test_rows_that_do_not_meet_a_condition_are_not_those_that_do(tmp_path, question):
-    (output,) = await _asked(tmp_path, question)
+async def test_rows_that_do_not_meet_a_condition_are_not_those_that_do(shop, question):
+    (output,) = await _asked(shop, question)
     assert output["outcome"] == "insufficient"
     assert any("the rows that do not meet a condition" in note for note in output["notes"])
 
@@ -373,47 +381,47 @@ async def test_a_value_is_one_though_a_column_is_named_by_another_form_of_it(tmp
         await graph.resources.close()
 
 
-async def test_things_are_not_counted_by_rows_that_say_how_many_each_is(tmp_path):
-    (output,) = await _asked(tmp_path, "How many Orion X2 were ordered?")
+async def test_things_are_not_counted_by_rows_that_say_how_many_each_is(shop):
+    (output,) = await _asked(shop, "How many Orion X2 were ordered?")
     assert (output["outcome"], _counts(output)) == ("insufficient", [])
     assert any('its column "quantity"' in note for note in output["notes"])
-    (rows,) = await _asked(tmp_path / "..", "How many of the orders are open?")
+    (rows,) = await _asked(shop, "How many of the orders are open?")
     assert _counts(rows) == ["status = open: 3"]
 
 
-async def test_all_rows_of_a_named_table_are_given_when_asked_for(tmp_path):
-    (output,) = await _asked(tmp_path, "List all customers")
+async def test_all_rows_of_a_named_table_are_given_when_asked_for(shop):
+    (output,) = await _asked(shop, "List all customers")
     assert output["outcome"] == "answered"
     assert all(name in output["answer"] for name in ("Uni Graz", "Bergmann GmbH", "Nordlab AS"))
     assert not _counts(output)
 
 
-async def test_how_many_rows_there_are_is_told_where_not_all_are_given(tmp_path):
-    (output,) = await _asked(tmp_path, "Show all orders")
+async def test_how_many_rows_there_are_is_told_where_not_all_are_given(shop):
+    (output,) = await _asked(shop, "Show all orders")
     assert output["outcome"] == "answered"
     assert _counts(output) == ["count of rows in orders: 6"]
     assert output["answer"].count("product: ") == 4  # with the count as many as are given at most
 
 
-async def test_all_rows_that_meet_the_conditions_are_quoted(tmp_path):
-    (output,) = await _asked(tmp_path, "Which orders are open?")
+async def test_all_rows_that_meet_the_conditions_are_quoted(shop):
+    (output,) = await _asked(shop, "Which orders are open?")
     assert [f"id: {key}" in output["answer"] for key in range(101, 107)] == [False, True, False, True, False, True]
 
 
-async def test_rows_leave_room_for_the_other_part_of_a_question(tmp_path):
-    (output,) = await _asked(tmp_path, "Which orders are open? And what does error code E02 say?")
+async def test_rows_leave_room_for_the_other_part_of_a_question(shop):
+    (output,) = await _asked(shop, "Which orders are open? And what does error code E02 say?")
     assert "id: 106" in output["answer"]
     assert "Detector overheated" in output["answer"]
 
 
-async def test_rows_that_were_found_alike_are_told_to_be_some(tmp_path):
-    (output,) = await _asked(tmp_path, "Which pumps are still stopped?")
+async def test_rows_that_were_found_alike_are_told_to_be_some(shop):
+    (output,) = await _asked(shop, "Which pumps are still stopped?")
     assert [f"id: {key}" in output["answer"] for key in range(1, 6)] == [True] * 5
     assert "Rows that were found and fit the question alike: 5; quoted: 5; there may be more." in output["notes"]
 
 
-async def test_what_kind_of_computing_is_needed_is_told_in_words(tmp_path):
-    (output,) = await _asked(tmp_path, "When was the last order placed?")
+async def test_what_kind_of_computing_is_needed_is_told_in_words(shop):
+    (output,) = await _asked(shop, "When was the last order placed?")
     (note,) = [note for note in output["notes"] if "computed" in note]
     assert "which rows come before or after others" in note
     assert "(order)" not in note
@@ -431,23 +439,23 @@ async def test_what_kind_of_computing_is_needed_is_told_in_words(tmp_path):
         "Kunden, die nicht aus Graz sind",
     ],
 )
-async def test_what_a_negation_rules_out_is_no_answer(tmp_path, question):
-    (output,) = await _asked(tmp_path, question)
+async def test_what_a_negation_rules_out_is_no_answer(shop, question):
+    (output,) = await _asked(shop, question)
     assert output["outcome"] == "insufficient"
 
 
 @pytest.mark.covers("S8")
-async def test_a_follow_up_that_negates_is_answered_by_no_row_that_has_the_value(tmp_path):
-    outputs = await _asked(tmp_path, "How many orders are open?", "And not shipped?")
+async def test_a_follow_up_that_negates_is_answered_by_no_row_that_has_the_value(shop):
+    outputs = await _asked(shop, "How many orders are open?", "And not shipped?")
     assert [output["outcome"] for output in outputs] == ["answered", "insufficient"]
 
 
-async def test_a_negation_that_reaches_no_value_is_answered(tmp_path):
-    (output,) = await _asked(tmp_path, "Which customer is from Graz, not only Linz?")
+async def test_a_negation_that_reaches_no_value_is_answered(shop):
+    (output,) = await _asked(shop, "Which customer is from Graz, not only Linz?")
     assert output["outcome"] == "answered"
 
 
 @pytest.mark.parametrize("question", ["Wie viel kostet der Orion X2?", "Сколько стоит Orion X2?"])
-async def test_a_price_is_no_count(tmp_path, question):
-    (output,) = await _asked(tmp_path, question)
+async def test_a_price_is_no_count(shop, question):
+    (output,) = await _asked(shop, question)
     assert not any("Anzahl" in note or "количество" in note for note in output["notes"])

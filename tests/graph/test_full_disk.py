@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
-import resource
 import shutil
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from forks import run_command as command
+from forks import with_small_files, without_rights
 from psycopg_pool import AsyncConnectionPool
 from turns import QUOTING, ask, docs, thread
 
@@ -47,24 +45,6 @@ async def test_a_full_disk_is_told_with_the_file_and_old_turns_are_readable(tmp_
         again = await ask(graph, "pump 17", "t")
         assert len(again["messages"]) == 4
         assert await connection.execute_fetchall("PRAGMA integrity_check") == [("ok",)]
-
-
-def without_rights() -> None:
-    """Root may write to what is read-only; the program that is started may not."""
-    drop_bounding, dac_override = 24, 1
-    ctypes.CDLL(None).prctl(drop_bounding, dac_override, 0, 0, 0)
-
-
-def with_small_files() -> None:
-    # Enough to open the files, and too little for a turn.
-    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
-
-
-def command(
-    folder: Path, *arguments: str, before: Callable[[], None] | None = None
-) -> subprocess.CompletedProcess[str]:
-    ran = [sys.executable, "-B", "-m", "groundgraph", *arguments]
-    return subprocess.run(ran, cwd=folder, capture_output=True, text=True, check=False, preexec_fn=before)
 
 
 @pytest.fixture(scope="module")

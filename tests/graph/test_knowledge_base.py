@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
+from forks import run_command
 from langgraph.checkpoint.memory import InMemorySaver
 from parents import in_a_row
 from turns import ask_once, thread
@@ -172,8 +171,8 @@ def test_another_process_finds_what_this_one_wrote(tmp_path):
         "      fields: {topic: {enum: [diet]}, fact: {type: text}}\n      content: [fact]\n"
     )
     KnowledgeBase.open(load_settings(tmp_path / "groundgraph.yaml")).add_records("memories", [{"fact": NUTS["fact"]}])
-    command = [sys.executable, "-m", "groundgraph", "ask", "What is she allergic to?", "--json"]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    ran = run_command(tmp_path, "ask", "What is she allergic to?", "--json")
+    assert ran.returncode == 0, ran.stderr
     [found] = json.loads(ran.stdout)["provenance"]["results"]
     assert (found["text"], found["metadata"]["kind"]) == (NUTS["fact"], "memories")
 

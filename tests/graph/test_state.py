@@ -17,7 +17,8 @@ from turns import QUESTION, QUOTING, ask, asking, thread
 from typing_extensions import TypedDict
 
 from groundgraph import InMemorySource, turn_graph
-from groundgraph.graph.state import TurnOutput, TurnState, lifetimes, run_lightly
+from groundgraph.graph.state import TurnOutput, TurnState, lifetimes
+from groundgraph.graph.turn_runner import run_lightly
 
 # What a later turn may see of an earlier one; whoever adds a channel must decide, and say so here.
 THREAD_SCOPED = {"messages", "metadata"}

@@ -6,8 +6,6 @@ import asyncio
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 
 import pytest
 import turns
+from forks import run_code
 from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState
@@ -450,7 +449,7 @@ async def test_the_reranker_of_a_knowledge_base_has_a_span_inside_its_retriever(
         return [0.75] * len(candidates)
 
     from groundgraph import register_chain
-    from groundgraph.ingest import chain_registries  # noqa: F401 - the registry is there
+    from groundgraph.ingest import builtin_chains  # noqa: F401 - the registry is there
 
     register_chain("reranker", "half", half)
     chosen = settings(
@@ -508,10 +507,6 @@ async def test_the_picture_of_the_graph_is_the_same_with_spans() -> None:
 # Packages
 
 
-def run(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
-
-
 TURN = (
     "from groundgraph import InMemorySource, load_settings, turn_graph\n"
     "def build(**tracing):\n"
@@ -532,20 +527,22 @@ def test_only_the_room_of_tracing_imports_its_packages() -> None:
 
 
 @pytest.mark.parametrize("missing", ["opentelemetry", "openinference"])
-def test_without_the_extra_it_is_refused_when_the_graph_is_built(missing: str) -> None:
+def test_without_the_extra_it_is_refused_when_the_graph_is_built(missing: str, tmp_path: Path) -> None:
     blocked = (
         "import sys\nfrom importlib.abc import MetaPathFinder\n"
         "class Missing(MetaPathFinder):\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         f"        if name.split('.')[0] == '{missing}': raise ModuleNotFoundError(name)\n"
         "sys.meta_path.insert(0, Missing())\n"
+        # What the process that this one is forked from has loaded of it, as LangSmith does.
+        f"for name in [name for name in sys.modules if name.split('.')[0] == '{missing}']: del sys.modules[name]\n"
     )
-    done = run(f"{blocked}{TURN}\nbuild().invoke({{'question': 'Which pump?'}})\nbuild(enabled=True)")
-    assert 'tracing.enabled: needs: pip install "groundgraph[otel]"' in done.stderr
+    code = f"{blocked}{TURN}\nbuild().invoke({{'question': 'Which pump?'}})\nbuild(enabled=True)"
+    assert 'tracing.enabled: needs: pip install "groundgraph[otel]"' in run_code(code, tmp_path)[1]
 
 
-def test_the_provider_is_the_applications_own_and_may_come_later() -> None:
-    done = run(
+def test_the_provider_is_the_applications_own_and_may_come_later(tmp_path: Path) -> None:
+    code = (
         f"{TURN}\nfrom opentelemetry import trace\n"
         "graph = build(enabled=True)\n"
         "graph.invoke({'question': 'Which pump is red?'})\n"
@@ -558,7 +555,7 @@ def test_the_provider_is_the_applications_own_and_may_come_later() -> None:
         "graph.invoke({'question': 'Which pump is red?'})\n"
         "print(exporter.get_finished_spans()[-1].name)"
     )
-    assert done.stdout == "ProxyTracerProvider\nturn\n", done.stderr
+    assert run_code(code, tmp_path) == (0, "ProxyTracerProvider\nturn\n")
 
 
 def test_an_unknown_key_is_refused() -> None:

@@ -16,9 +16,8 @@ from turns import ask, asking, docs, notes, thread
 from groundgraph import load_provenance, load_settings, open_graph
 from groundgraph.core.errors import InputInvalid, StorageDamaged
 from groundgraph.graph.forget_thread import forget_thread
-from groundgraph.graph.kept_shapes import upgrade
 from groundgraph.graph.resume import resume_turn
-from groundgraph.graph.state import lifetimes
+from groundgraph.graph.state import lifetimes, upgrade
 from groundgraph.testing import ScriptedChatModel
 
 pytestmark = pytest.mark.covers("F2", "fault 88")

@@ -26,8 +26,8 @@ from groundgraph.graph.ingest_shards import by_processes, in_turn, ingest_shards
 from groundgraph.graph.knowledge_base_files import knowledge_base_file, weaviate_store
 from groundgraph.ingest.ingest_report import IngestReport
 from groundgraph.sources.weaviate_base.lock import writing
+from groundgraph.sources.weaviate_base.objects import SHARDS, shard_of
 from groundgraph.sources.weaviate_base.server import BaseServer
-from groundgraph.sources.weaviate_base.shards import SHARDS, shard_of
 from groundgraph.testing import NgramEmbeddings
 
 pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.covers("K16")]

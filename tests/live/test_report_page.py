@@ -15,7 +15,7 @@ from hostile_record import huge, poisoned, with_poisoned_names
 from report_turns import QUOTE, english_turn, run_beside, russian_turn, turn_record
 
 from groundgraph import InMemorySource, turn_page
-from groundgraph.evals.model_check.advice import advised_settings
+from groundgraph.evals.model_check.figures import advised_settings
 from groundgraph.report.figures_pages import model_page
 
 pytestmark = [pytest.mark.live, pytest.mark.covers("V3")]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from postgres_fixture import postgres  # noqa: F401 - a fixture
 from weaviate_server import WeaviateServer
 
+from examples import examples
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.filters import matches
 from groundgraph.sources.weaviate import WeaviateSource
@@ -80,7 +81,7 @@ def any_form(values):
 @pytest.mark.guard
 @pytest.mark.parametrize("form", [*FORMS, "several"])
 @settings(
-    max_examples=40,
+    max_examples=examples(40, quick=15),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from written_times import near_times
 
+from examples import examples
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.filters import check_filters, matches
 from groundgraph.core.schema import SourceSchema
@@ -141,7 +142,7 @@ def conditions(values):
 @pytest.mark.guard
 @pytest.mark.parametrize("field", KINDS)
 @pytest.mark.parametrize("dialect", [InMemory(), Folding(), Moments()], ids=lambda one: type(one).__name__)
-@settings(max_examples=60)
+@settings(max_examples=examples(60, quick=25))
 @given(data=st.data())
 def test_what_is_pushed_down_loses_no_row_and_keeps_no_other_where_it_is_exact(dialect, field, data):
     try:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from groundgraph.core.document import RECORDS, Document, Part
 from groundgraph.report.words import Span
-from groundgraph.serve.marked_text import WINDOW, markdown_html, plain_html, records_html, window
+from groundgraph.serve.passages import WINDOW, markdown_html, plain_html, records_html, window
 
 OURS = re.compile(
     r"</?(?:div|p|h[1-6]|ul|ol|li|blockquote|pre|code|em|strong|mark|br|hr|table|thead|tbody|tr|th|td|i)"

@@ -14,7 +14,7 @@ from two_users import DOCUMENTS, SETTINGS
 
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.serve.app import Served
-from groundgraph.serve.own_auth import OwnAuth
+from groundgraph.serve.users import OwnAuth
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "serve" / "auth.py"
 QUESTION = {"model": "groundgraph", "messages": [{"role": "user", "content": "How often is the pump serviced?"}]}

@@ -7,9 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from groundgraph import load_settings
-from groundgraph.evals.model_check.advice import advised_settings
 from groundgraph.evals.model_check.cases import load_cases, load_corpus
-from groundgraph.evals.model_check.figures import ModelCheck, check_lines
+from groundgraph.evals.model_check.figures import ModelCheck, advised_settings, check_lines
 from groundgraph.evals.model_check.run_cases import run_cases
 from groundgraph.evals.model_check.verdicts import TITLES
 from groundgraph.settings.services import ModelSettings

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from groundgraph.testing.local_server import LocalServer
+from groundgraph.testing.wire_stub import LocalServer
 from groundgraph.text.words import query_stems, stems
 
 API_KEY = "a-test-key"

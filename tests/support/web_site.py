@@ -13,7 +13,7 @@ import pytest
 from groundgraph.core.errors import PageNotLoaded
 from groundgraph.ingest.fetch_page import PageFetcher
 from groundgraph.settings.knowledge_base import WebSettings
-from groundgraph.testing.local_server import LocalServer
+from groundgraph.testing.wire_stub import LocalServer
 
 # TEST addresses such as 192.0.2.1 are reserved, so a real public one stands for the site; nothing connects to it.
 PUBLIC = "93.184.215.14"

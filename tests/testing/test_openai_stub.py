@@ -18,7 +18,7 @@ from langchain.embeddings import init_embeddings
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel
 
-from groundgraph.testing import NgramEmbeddings, Reply, Rule, ScriptedChatModel, local_server, openai_stub
+from groundgraph.testing import NgramEmbeddings, Reply, Rule, ScriptedChatModel, openai_stub, wire_stub
 
 ANSWER = "Within 30 days [1], if unused [12]. Ответ: да 🙂"
 
@@ -272,7 +272,7 @@ def test_closing_leaves_no_thread_and_is_quick():
         model_for(stub).invoke("x")
         started = time.monotonic()
     # It did not wait for a thread as long as it may.
-    assert time.monotonic() - started < local_server._JOIN_LIMIT
+    assert time.monotonic() - started < wire_stub._JOIN_LIMIT
     assert not new_threads(before)
 
 
@@ -283,5 +283,5 @@ def test_closing_does_not_wait_for_a_client_that_sends_nothing():
             time.sleep(0.01)
         started = time.monotonic()
         stub.close()
-        assert time.monotonic() - started < local_server._JOIN_LIMIT
+        assert time.monotonic() - started < wire_stub._JOIN_LIMIT
         assert not new_threads(before)

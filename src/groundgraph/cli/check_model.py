@@ -52,7 +52,7 @@ def check_model(
         raise typer.BadParameter(f"there is no folder '{output.parent}'", param_hint="-o")
     wanted, known_price = _marks(at_least or []), _price(price)
     settings = find_settings(config)
-    from groundgraph.evals.model_check.advice import advised_settings
+    from groundgraph.evals.model_check.figures import advised_settings
 
     check = _checked(settings, known_price, quiet=as_json)
     found = {**check.to_dict(), "advice": advised_settings(check, settings.llm), "below": check.below(wanted)}

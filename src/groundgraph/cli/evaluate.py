@@ -17,10 +17,10 @@ from groundgraph.cli.progress import shown_progress
 
 if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder
+    from groundgraph.evals.corpus_base import SqlCorpus
     from groundgraph.evals.dataset import Dataset, DatasetFiles
     from groundgraph.evals.report import Difference, Evaluation
     from groundgraph.evals.run_queries import Answered
-    from groundgraph.evals.sql_corpus import SqlCorpus
     from groundgraph.settings.settings import Settings
 
 
@@ -74,7 +74,7 @@ async def _asked_again(settings: Settings, turns: list[MarkedTurn], *, quiet: bo
 
 async def _marked(settings: Settings) -> list[MarkedTurn]:
     """The marked turns, the oldest first; those whose record is gone are told and left out."""
-    from groundgraph.serve.kept_threads import KeptThreads
+    from groundgraph.serve.kept_conversations import KeptThreads
 
     if is_missing(settings, settings.checkpointer) or is_missing(settings, settings.store):
         return []
@@ -296,8 +296,12 @@ def _of_dataset(
 
 def _outcomes(settings: Settings, folder: Path, queries: str | None, *, with_models: bool, quiet: bool) -> Evaluation:
     """What the messages of conversations get from the configured sources."""
-    from groundgraph.evals.conversations import load_conversations
-    from groundgraph.evals.run_conversations import conversation_settings, outcome_evaluation, run_conversations
+    from groundgraph.evals.run_conversations import (
+        conversation_settings,
+        load_conversations,
+        outcome_evaluation,
+        run_conversations,
+    )
 
     conversations = load_conversations(folder / (queries or "conversations.jsonl"))
     asked = conversation_settings(settings, with_models=with_models)
@@ -357,7 +361,7 @@ class _Run:
             return await run_queries(measured, self.dataset.corpora, asked, on_query, self.embedder)
 
     async def _tables(self, url: str) -> dict[str, SqlCorpus]:
-        from groundgraph.evals.sql_corpus import corpus_in_sql
+        from groundgraph.evals.corpus_base import corpus_in_sql
 
         folder = self.settings.at(Path())
         found = {one.name: await corpus_in_sql(url, one, folder, self.embedder) for one in self.dataset.corpora}

@@ -142,7 +142,7 @@ def _wrong_use(error: Any, *, as_json: bool) -> int:
 
 def _advice(error: Any) -> str:
     """Where to write what stands in the wrong place: an option before the command, a command of `chat` behind ours."""
-    from groundgraph.cli.chat.slash_commands import COMMANDS
+    from groundgraph.cli.chat.conversation import COMMANDS
 
     option = getattr(error, "option_name", "")
     if option in ("--config", "--json") and error.ctx and not error.ctx.parent:

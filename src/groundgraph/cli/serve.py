@@ -117,8 +117,7 @@ def _users(file: Path | None, auth: str | None) -> KnowsUsers:
     Raises:
         ConfigurationError: they cannot be read, or are named in two ways.
     """
-    from groundgraph.serve.own_auth import OwnAuth
-    from groundgraph.serve.users import Users
+    from groundgraph.serve.users import OwnAuth, Users
 
     token = os.environ.get(TOKEN)
     if auth is None:

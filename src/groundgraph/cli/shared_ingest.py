@@ -69,7 +69,7 @@ class Shared:
     ) -> IngestReport:
         """The ingest of `given` into a base in Weaviate."""
         from groundgraph.graph.ingest_shards import by_processes, by_ray, in_turn, ingest_shards
-        from groundgraph.sources.weaviate_base.shards import SHARDS
+        from groundgraph.sources.weaviate_base.objects import SHARDS
 
         engine = partial(by_processes, workers=self.processes) if self.processes else by_ray if self.ray else in_turn
         part, parts = self.shard

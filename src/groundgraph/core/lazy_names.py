@@ -1,4 +1,4 @@
-"""Names of a package that are loaded when they are first used."""
+"""Names that are loaded when they are first used, and where modules of 0.1 are now that scripts may import by name."""
 
 from __future__ import annotations
 
@@ -7,8 +7,45 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
+
+HOMES = {
+    "groundgraph.core.context": "groundgraph.settings.context",
+    "groundgraph.core.load_settings": "groundgraph.settings.load_settings",
+    "groundgraph.core.settings": "groundgraph.settings.settings",
+    "groundgraph.core.text": "groundgraph.text.words",
+    "groundgraph.graph.load_provenance": "groundgraph.graph.resume",
+    "groundgraph.graph.query_bot": "groundgraph.bot.query_bot",
+    "groundgraph.graph.query_bot_async": "groundgraph.bot.query_bot",
+    "groundgraph.graph.tracing": "groundgraph.tracing.tracing",
+    "groundgraph.graph.turn_tool": "groundgraph.graph.turn",
+    "groundgraph.nodes.ingest.load_document": "groundgraph.ingest.load_document",
+    "groundgraph.report.turn_text": "groundgraph.report.turn_page",
+}
+
+
+class MovedModules:
+    """Finds a module of 0.1 under its name of then, as the very module that is there now; the last of the finders."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:  # noqa: ARG004 - as Python calls it
+        """How `name` is loaded, if it moved."""
+        return ModuleSpec(name, MovedModules()) if name in HOMES else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module that is there now."""
+        module = import_module(HOMES[spec.name])
+        self._own = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It ran when it was loaded; Python only has to be told again how."""
+        module.__spec__ = self._own
+
+
+# Names of a package that are loaded when they are first used.
 
 # Python refuses one of two threads that load a package and a module of it at the same time (`_DeadlockError`).
 _loading = threading.RLock()

@@ -1,7 +1,7 @@
 """The values in a turn's state: plain JSON-like mappings, typed here, built and checked by the nodes that own them.
 
 Each channel's value has every key of its type. Whoever makes one begins with its `EMPTY_` one, in which no key says
-anything; what says nothing is not stored (`groundgraph.graph.kept_shapes`).
+anything; what says nothing is not stored (`groundgraph.graph.state`).
 """
 
 from __future__ import annotations

@@ -12,9 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import GroundGraphError
-from groundgraph.evals.corpus_base import PASSAGE, weaviate_prefix
+from groundgraph.evals.corpus_base import PASSAGE, SqlCorpus, weaviate_prefix
 from groundgraph.evals.dataset import Corpus, Query
-from groundgraph.evals.sql_corpus import SqlCorpus
 from groundgraph.graph.retrieval import retrieval_graph
 from groundgraph.settings.search import SourceEntry
 from groundgraph.settings.settings import Settings

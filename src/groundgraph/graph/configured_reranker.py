@@ -20,8 +20,7 @@ from groundgraph.core.errors import ConfigurationError, Problem, RerankerFailed,
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.registry import nearest
 from groundgraph.graph.configured_models import configured_embedder, embedding_problem
-from groundgraph.ingest.builtin_chains import WITHOUT_MODEL, IdentityReranker
-from groundgraph.ingest.chain_registries import REGISTRIES, ChainOptions
+from groundgraph.ingest.builtin_chains import REGISTRIES, WITHOUT_MODEL, ChainOptions, IdentityReranker
 from groundgraph.models.call_model import call_with_retries
 from groundgraph.models.chat_model import EXTRAS
 from groundgraph.models.local_model import LocalReranker, folder_problem

@@ -34,7 +34,7 @@ from groundgraph.resilience.blocking import run_blocking, run_in_background
 from groundgraph.settings.knowledge_base import ReaderSettings
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.sources.weaviate.client import WeaviateConnection
-from groundgraph.sources.weaviate_base.shards import SHARDS, shard_of
+from groundgraph.sources.weaviate_base.objects import SHARDS, shard_of
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,8 @@ from groundgraph.core.evidence_store import NAMESPACE
 from groundgraph.core.thread_id import checked_thread_id
 from groundgraph.graph.forget_thread import empty_logs, remove_thread, remove_unused
 from groundgraph.graph.turn_runner import TurnRunner
-from groundgraph.storage.damaged_rows import damaged
 from groundgraph.storage.records import items_below, keys_in, referred
-from groundgraph.storage.storage_errors import sqlite_error
+from groundgraph.storage.storage_errors import damaged, sqlite_error
 from groundgraph.storage.thread_locks import held_thread
 
 if TYPE_CHECKING:

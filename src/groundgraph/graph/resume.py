@@ -11,9 +11,9 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from groundgraph.core.errors import EvidenceMissing, NothingToResume
 from groundgraph.core.thread_id import checked_thread_id
 from groundgraph.core.turn_record import TurnRecord
-from groundgraph.graph.lost_outputs import output_of, output_without_record
 from groundgraph.graph.parts import the_graph
 from groundgraph.graph.state import TurnOutput
+from groundgraph.graph.stopped_turns import output_of, output_without_record
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.resilience.blocking import plain_function
 from groundgraph.settings.context import Context

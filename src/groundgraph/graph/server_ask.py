@@ -19,7 +19,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from groundgraph.core.turn_values import Choice, Citation, Outcome
-from groundgraph.graph.kept_shapes import refuse_undue_decision
+from groundgraph.graph.stopped_turns import refuse_undue_decision
 from groundgraph.graph.studio import with_defaults
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.nodes.begin_turn import check_command, check_keys

@@ -20,8 +20,8 @@ from langgraph.types import Overwrite, StateSnapshot, StateUpdate
 from groundgraph.core.errors import InputInvalid
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.turn_values import EMPTY_CHECK, EMPTY_DRAFT
-from groundgraph.graph.kept_shapes import REVIEW
 from groundgraph.graph.state import lifetimes
+from groundgraph.graph.stopped_turns import REVIEW
 from groundgraph.nodes.begin_turn import INPUT, take_in
 from groundgraph.settings.services import LimitSettings
 

@@ -8,40 +8,42 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Self
 
+from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.graph import Graph
 from langchain_core.tools import BaseTool, StructuredTool
-from langgraph._internal._config import ensure_config
+from langgraph._internal._config import ensure_config, patch_config
 from langgraph._internal._constants import (
     CONF,
     CONFIG_KEY_CHECKPOINTER,
+    CONFIG_KEY_READ,
     CONFIG_KEY_RESUMING,
     CONFIG_KEY_RUNTIME,
     CONFIG_KEY_TASK_ID,
     INTERRUPT,
 )
+from langgraph._internal._runnable import RunnableCallable, RunnableSeq, set_config_context
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import EmptyInputError
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.pregel._algo import local_read
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from groundgraph.core.errors import NothingToResume, ReviewImpossible, StorageDamaged
 from groundgraph.core.thread_id import check_metadata_keys, checked_thread_id
-from groundgraph.graph.kept_shapes import (
-    begins_turn,
-    check_update,
+from groundgraph.graph.resources import Resources
+from groundgraph.graph.state import begins_turn, check_update, with_kept_shapes
+from groundgraph.graph.state_edits import led_on
+from groundgraph.graph.stopped_turns import (
+    lacks_outputs,
     lead_on,
     refuse_gone_step,
     refuse_undue_decision,
-    with_kept_shapes,
+    with_outputs,
 )
-from groundgraph.graph.lost_outputs import lacks_outputs, with_outputs
-from groundgraph.graph.resources import Resources
-from groundgraph.graph.state import run_lightly
-from groundgraph.graph.state_edits import led_on
 from groundgraph.models.call_model import ChainAllowance, chain_allowance
 from groundgraph.nodes.begin_turn import take_in
 from groundgraph.resilience.blocking import iterate_in_background, run_in_background, running_loop
@@ -49,9 +51,8 @@ from groundgraph.resilience.bounds import Backpressure, TurnWork, current_backpr
 from groundgraph.resilience.bounds import current as current_work
 from groundgraph.settings.context import Context
 from groundgraph.storage.checkpoint_serializer import own_checkpoints
-from groundgraph.storage.damaged_rows import damaged
 from groundgraph.storage.long_threads import refuse_synchronous
-from groundgraph.storage.storage_errors import server_error, sqlite_error
+from groundgraph.storage.storage_errors import damaged, server_error, sqlite_error
 from groundgraph.storage.thread_locks import held_thread
 
 if TYPE_CHECKING:
@@ -450,3 +451,58 @@ def _told(error: Exception, thread_id: str) -> Exception | None:
         # Evidence and channels do not know their thread; who needs them does.
         return damaged(thread_id, error.row, "is missing in part, or damaged")
     return sqlite_error(error) if isinstance(error, sqlite3.Error) else server_error(error)
+
+
+# How steps and branches run.
+
+
+def run_lightly(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> None:
+    """Let the steps and branches of `compiled` leave out what nobody would notice, a tenth of a turn's time: managers
+    of callbacks where nothing listens, and copies of channels that a branch does not read."""
+    for node in compiled.nodes.values():
+        if type(node.node) is RunnableSeq:
+            node.node.__class__ = _QuietStep
+        for writer in node.writers:
+            own = getattr(writer, "kwargs", {})
+            if (reader := own.get("reader")) is not None:
+                own["reader"] = partial(_read, reader)
+                writer.afunc.__self__.path.__class__ = _QuietBranch  # type: ignore[attr-defined]
+
+
+def _is_heard(config: RunnableConfig | None) -> bool:
+    """Whether a handler is told what is run with `config`, a tracer or a stream of tokens among them."""
+    manager = config.get("callbacks") if config else None
+    return not isinstance(manager, BaseCallbackManager) or bool(manager.handlers)
+
+
+class _QuietStep(RunnableSeq):
+    """A step and what writes its update."""
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        if config is None or _is_heard(config):
+            return await super().ainvoke(input, config, **kwargs)
+        # The name is that of this step, not of the models that it calls.
+        config = patch_config(config, callbacks=config.get("callbacks"))
+        step, *writers = self.steps
+        with set_config_context(config) as context:
+            update = await asyncio.create_task(step.ainvoke(input, config, **kwargs), context=context)
+        for writer in writers:
+            update = await writer.ainvoke(update, config)
+        return update
+
+
+class _QuietBranch(RunnableCallable):
+    """What chooses where a turn goes."""
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        if self.afunc is None or self.func_accepts or _is_heard(config):
+            return await super().ainvoke(input, config, **kwargs)
+        return await self.afunc(input)
+
+
+def _read(reader: partial[Any], config: RunnableConfig) -> Any:
+    read = config[CONF][CONFIG_KEY_READ]
+    scratchpad, channels, managed, task = read.args
+    wanted = {name: channels[name] for name in reader.keywords["select"] if name in channels}
+    narrow = partial(local_read, scratchpad, wanted, managed, task)
+    return reader({**config, CONF: {**config[CONF], CONFIG_KEY_READ: narrow}})

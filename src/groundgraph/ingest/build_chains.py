@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.chain import IngestChains, QueryChains
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.ingest.builtin_chains import WITHOUT_MODEL, IdentityReranker, KeepEverything, VerbatimQuery
-from groundgraph.ingest.chain_registries import REGISTRIES, ChainOptions
+from groundgraph.ingest.builtin_chains import (
+    REGISTRIES,
+    WITHOUT_MODEL,
+    ChainOptions,
+    IdentityReranker,
+    KeepEverything,
+    VerbatimQuery,
+)
 from groundgraph.prompts import Prompts
 from groundgraph.settings.idle_settings import chain_name
 from groundgraph.settings.knowledge_base import ChainChoice

@@ -1,10 +1,11 @@
-"""Reads a PDF: the text of its pages, and the headings that it marks."""
+"""Reads a PDF: the text of its pages, the headings that it marks, and whether a page is ruled as tables are."""
 
 from __future__ import annotations
 
 import ctypes
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,7 +18,31 @@ from groundgraph.core.errors import IngestError
 from groundgraph.ingest.load_html import RAISED, with_raised
 from groundgraph.ingest.load_text import running_metadata
 from groundgraph.ingest.read_file import MAX_CHARS, optional_package
-from groundgraph.ingest.ruled_page import may_be_ruled
+
+# Whether a page is ruled, by what pdfium tells; callers hold its lock.
+
+# Fewer strokes rule no table of two rows and two columns.
+_FEWEST_STROKES = 4
+
+
+def is_ruled(page: Any) -> bool:
+    """Whether a page has the strokes of a table, and stands upright in its own corner, as cells are measured."""
+    raw = optional_package("pypdfium2.raw", "a PDF")
+    box = page.get_mediabox()
+    if page.get_rotation() or tuple(box[:2]) != (0, 0) or page.get_cropbox() != box:
+        return False
+    objects = (raw.FPDFPage_GetObject(page, number) for number in range(raw.FPDFPage_CountObjects(page)))
+    kinds = Counter(map(raw.FPDFPageObj_GetType, objects))
+    return kinds[raw.FPDF_PAGEOBJ_PATH] >= _FEWEST_STROKES or kinds[raw.FPDF_PAGEOBJ_FORM] > 0
+
+
+def may_be_ruled(page: Any) -> bool:
+    """As `is_ruled`, and True where that fails: whoever reads the tables tells why."""
+    try:
+        return is_ruled(page)
+    except Exception:  # whatever a damaged page gives in place of its boxes
+        return True
+
 
 # The headings that a PDF marks: by the tags of its pages, or in its outline. Callers hold the lock of pdfium.
 

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from groundgraph.core.document import Document, Part
-from groundgraph.ingest.load_pdf import PDFIUM, opened
+from groundgraph.ingest.load_pdf import PDFIUM, is_ruled, opened
 from groundgraph.ingest.read_file import optional_package
 from groundgraph.ingest.records import Records, field_names
-from groundgraph.ingest.ruled_page import is_ruled
 from groundgraph.text.original import FILE_ROW
 
 _KIND = "a table of a PDF"

@@ -19,7 +19,7 @@ from groundgraph.core.errors import ChainContractBroken, ConfigurationError, Pro
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.registry import nearest
 from groundgraph.ingest import builtin_chains as _builtin_chains  # noqa: F401
-from groundgraph.ingest.chain_registries import REGISTRIES, ChainFactory, ChainOptions, Kind
+from groundgraph.ingest.builtin_chains import REGISTRIES, ChainFactory, ChainOptions, Kind
 from groundgraph.ingest.chunkers import chunk_of, paragraphs
 from groundgraph.ingest.matching_texts import heading_path
 from groundgraph.models.call_model import without_thoughts

@@ -1,4 +1,4 @@
-"""A turn as one HTML page that needs nothing else and reaches nothing else."""
+"""A turn as one HTML page that needs nothing else and reaches nothing else, as a notebook shows it, and as text."""
 
 from __future__ import annotations
 
@@ -212,3 +212,56 @@ def _row(piece: Piece, words: Words) -> dict[str, Any]:
         "place": metadata.get("section") or metadata.get("title") or metadata.get("document") or row["source_id"],
         "quotes": quotes or [(preview(row["text"], _PREVIEW_CHARS), "")],
     }
+
+
+# A turn as a notebook shows it.
+
+_DISPLAY = "turn_display.html.jinja2"
+
+
+class TurnDisplay:
+    """A turn as the last line of a notebook's cell shows it: question, answer, citations and notes.
+
+    ::
+
+        TurnDisplay(graph.invoke({"question": "How often is pump 17 serviced?"}))
+
+    All of it is shown as text, whatever markup the evidence holds. `turn_page` is the page with everything.
+
+    Args:
+        output: of a turn, or its record.
+
+    Raises:
+        InputInvalid: `output` is neither.
+    """
+
+    def __init__(self, output: Mapping[str, Any]) -> None:
+        self.record = recorded(output)
+
+    def __str__(self) -> str:
+        return str(self.record["answer"])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.record['outcome']}: {self.record['answer']!r})"
+
+    def _repr_html_(self) -> str:
+        return plain(environment().get_template(_DISPLAY).render(record=self.record))
+
+    def _repr_markdown_(self) -> str:
+        record = self.record
+        answer = _text(record["answer"]).replace("\n", "  \n")
+        parts = [f"**{_line(record['question'])}** ({record['outcome']})", answer]
+        for one in record["citations"]:
+            place = f"{_line(one['source_name'])}: {_line(one['location']['shown'])}"
+            parts.append(f"- \\[{one['label']}\\] {_line(one['quote'])} ({place})")
+        parts += [f"*{_line(note)}*" for note in record["notes"]]
+        return plain("\n\n".join(parts))
+
+
+def _line(text: str) -> str:
+    return _text(" ".join(text.split()))
+
+
+def _text(text: str) -> str:
+    """`text` with everything escaped that Markdown or HTML would take for markup."""
+    return re.sub(r"([\\`*_{}\[\]<>&#|~$!])", r"\\\1", text)

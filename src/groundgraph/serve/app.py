@@ -20,7 +20,7 @@ from groundgraph.serve.gate import Gate, Rate
 from groundgraph.serve.graph_conversations import GraphConversations
 from groundgraph.serve.openai_api import openai_routes
 from groundgraph.serve.page_api import page_routes
-from groundgraph.serve.refusals import message_of, refused
+from groundgraph.serve.request import message_of, refused
 from groundgraph.serve.uploads import Uploads
 from groundgraph.serve.users import KnowsUsers, Users
 

@@ -13,8 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from groundgraph.serve.refusals import message_of, refused
-from groundgraph.serve.request import own_path
+from groundgraph.serve.request import message_of, own_path, refused
 from groundgraph.serve.uploads import MOST_BYTES
 from groundgraph.serve.users import KnowsUsers, with_cookie
 

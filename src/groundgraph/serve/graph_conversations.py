@@ -15,8 +15,7 @@ from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.graph.resume import load_provenance
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.serve.conversations import Event, Thread, User
-from groundgraph.serve.kept_conversations import Heard, KeptConversations, Run
-from groundgraph.serve.kept_threads import KeptThreads, own_name
+from groundgraph.serve.kept_conversations import Heard, KeptConversations, KeptThreads, Run, own_name
 from groundgraph.settings.context import Context
 from groundgraph.settings.settings import settings_hash
 

@@ -21,7 +21,7 @@ from groundgraph.graph.retrieval import retrieve_context
 from groundgraph.serve.conversations import Asked, NotFound, User, told_of
 from groundgraph.serve.graph_conversations import GraphConversations
 from groundgraph.serve.passages import Passages
-from groundgraph.serve.refusals import message_of
+from groundgraph.serve.request import message_of
 from groundgraph.settings.context import Context
 
 _SCHEME = "groundgraph://"

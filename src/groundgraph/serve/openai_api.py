@@ -22,8 +22,7 @@ from starlette.routing import Route
 from groundgraph.answers.label_gate import LABEL
 from groundgraph.core.errors import GroundGraphError
 from groundgraph.serve.conversations import Asked, Conversations, Event, User, answer_shown, said_by
-from groundgraph.serve.refusals import message_of, openai_error, refused, status_of
-from groundgraph.serve.request import own_address
+from groundgraph.serve.request import message_of, openai_error, own_address, refused, status_of
 
 MODEL = "groundgraph"
 Handler = Callable[[Request], Awaitable[Response]]

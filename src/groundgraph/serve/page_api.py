@@ -19,8 +19,7 @@ from groundgraph.core.errors import GroundGraphError, InputInvalid
 from groundgraph.report.turn_page import THEME, static_text, turn_page
 from groundgraph.serve.conversations import Asked, Conversations, Event, NotFound
 from groundgraph.serve.passages import Passages
-from groundgraph.serve.refusals import message_of, refused, status_of
-from groundgraph.serve.request import language_of, own_path, told_in, words
+from groundgraph.serve.request import language_of, message_of, own_path, refused, status_of, told_in, words
 from groundgraph.serve.thread_export import asked_json, kept_json, thread_json, thread_markdown, turn_json
 from groundgraph.serve.uploads import Uploads
 from groundgraph.serve.users import COOKIE, KnowsUsers, with_token

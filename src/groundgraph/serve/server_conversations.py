@@ -20,8 +20,7 @@ from typing_extensions import override
 from groundgraph.core import errors
 from groundgraph.core.errors import GroundGraphError, InputInvalid, ScopeMissing, StorageUnavailable, ThreadBusy
 from groundgraph.serve.conversations import Event, NotFound, Thread, User
-from groundgraph.serve.kept_conversations import Heard, KeptConversations, Run
-from groundgraph.serve.kept_threads import KeptThreads
+from groundgraph.serve.kept_conversations import Heard, KeptConversations, KeptThreads, Run
 
 _NO_THREAD = "There is no such conversation."
 _STATUS: Mapping[int, GroundGraphError] = {

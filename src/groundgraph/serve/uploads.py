@@ -22,7 +22,7 @@ from groundgraph.graph.knowledge_base_files import knowledge_base_file
 from groundgraph.ingest.ingest_report import IngestReport
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.serve.conversations import User
-from groundgraph.serve.refusals import message_of
+from groundgraph.serve.request import message_of
 from groundgraph.settings.settings import Settings
 
 Ingest = Callable[[User, str], AsyncGenerator[tuple[str, Any]]]

@@ -23,8 +23,7 @@ from typing_extensions import override
 from groundgraph.core.errors import GroundGraphError, StorageUnavailable
 from groundgraph.core.evidence_store import readable_value
 from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
-from groundgraph.storage.damaged_rows import KeptRow, TellsDamage
-from groundgraph.storage.storage_errors import server_error
+from groundgraph.storage.storage_errors import KeptRow, TellsDamage, server_error
 from groundgraph.storage.thread_locks import claimed
 
 # One turn at a time on one thread, whichever process runs it, by PostgreSQL's advisory locks.

@@ -15,7 +15,7 @@ from groundgraph.core.errors import EvidenceMissing, StorageDamaged
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_record import OtherRecord, TurnRecord
 from groundgraph.nodes.turn_lineage import records_of_turn
-from groundgraph.storage.damaged_rows import damaged
+from groundgraph.storage.storage_errors import damaged
 
 # What still refers to a piece of evidence: the records and checkpoints of conversations.
 

@@ -26,9 +26,8 @@ from typing_extensions import override
 
 from groundgraph.core.errors import GroundGraphError, StorageLocked
 from groundgraph.core.evidence_store import readable_value
-from groundgraph.storage.damaged_rows import KeptRow, TellsDamage
 from groundgraph.storage.kept_messages import KeptConversation, KeptConversations, keeping_messages
-from groundgraph.storage.storage_errors import sqlite_error
+from groundgraph.storage.storage_errors import KeptRow, TellsDamage, sqlite_error
 from groundgraph.storage.thread_locks import claimed
 
 # LangGraph's SQLite store, whose errors name the file, and from which a damaged row takes nothing but itself.

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from groundgraph.core.errors import Problem
 from groundgraph.sources.cascade import read_file as yaml_nodes
-from groundgraph.sources.cascade.read_file import KnowledgeFile, read_file
-from groundgraph.sources.cascade.section import Link
+from groundgraph.sources.cascade.read_file import KnowledgeFile, Link, read_file
 
 pytestmark = pytest.mark.covers("C1")
 

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from groundgraph.core.document import Chunk, Document, Part
 from groundgraph.sources.knowledge_base import allowed_chunks
 from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks, KeptFilters
-from groundgraph.sources.knowledge_base.schema import open_for_reading
-from groundgraph.sources.knowledge_base.stored_chunk import Revision
+from groundgraph.sources.knowledge_base.schema import Revision, open_for_reading
 
 pytestmark = pytest.mark.covers("R13")
 

@@ -20,6 +20,7 @@ from killed_writers import SIZE, few_are, version
 from near_texts import look_by_vectors
 from plant_database import change, rows_of
 
+from examples import examples
 from groundgraph.core.document import Chunk, Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import SourceUnavailable
@@ -259,7 +260,9 @@ STEPS = st.lists(
 
 
 @pytest.mark.guard
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=examples(25, quick=10), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(steps=STEPS)
 def test_an_open_reader_finds_what_the_base_holds_whatever_happens(tmp_path_factory, steps):
     path = tmp_path_factory.mktemp("kb") / "kb.sqlite"

@@ -20,8 +20,7 @@ from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, Prepar
 from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource, vectors
 from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks
 from groundgraph.sources.knowledge_base.document_rows import document_rows
-from groundgraph.sources.knowledge_base.schema import open_for_reading
-from groundgraph.sources.knowledge_base.stored_chunk import Revision, reading
+from groundgraph.sources.knowledge_base.schema import Revision, open_for_reading, reading
 from groundgraph.sources.knowledge_base.vectors import OutdatedSnapshot, VectorCache, Vectors
 from groundgraph.sources.knowledge_base.writer import KnowledgeBaseWriter
 from groundgraph.testing import NgramEmbeddings

@@ -25,11 +25,11 @@ from groundgraph.core.errors import NeverIngested, SourceUnavailable, StorageLoc
 from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.search.word_index import WordIndex, Words
 from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource, KnowledgeBaseWriter, searcher
+from groundgraph.sources.knowledge_base.chained_source import Search
 from groundgraph.sources.knowledge_base.document_rows import document_rows
 from groundgraph.sources.knowledge_base.schema import WORDS as WORDS_OF_A_BASE
 from groundgraph.sources.knowledge_base.schema import mend_words, open_for_reading, open_for_writing, transaction
 from groundgraph.sources.knowledge_base.searcher import Searcher
-from groundgraph.sources.knowledge_base.stored_chunk import Search
 
 WORDS = ("apple", "pear", "fig", "plum")
 

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from table_questions import Asked, Questions, databases, make_database, some_of
 
+from examples import examples
 from groundgraph import turn_graph
 from groundgraph.sources.sql import SqlSource
 
@@ -39,7 +40,9 @@ def _computed(turn: dict) -> list[float]:
 
 @pytest.mark.guard
 # To shrink a database takes minutes, and its questions say what is wrong as it is.
-@settings(max_examples=20, phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=examples(20, quick=8), phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck)
+)
 @given(databases(), st.randoms(use_true_random=False))
 def test_what_is_counted_is_what_was_asked_for(database, random):
     with tempfile.TemporaryDirectory() as folder:

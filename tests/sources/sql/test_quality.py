@@ -11,8 +11,8 @@ from evaluated import MOST, SETS, ndcg
 from plant_database import fill
 
 from groundgraph import load_settings
+from groundgraph.evals.corpus_base import corpus_in_sql
 from groundgraph.evals.dataset import load_dataset
-from groundgraph.evals.sql_corpus import corpus_in_sql
 from groundgraph.sources.sql import SqlSource
 
 pytestmark = pytest.mark.covers("R14")

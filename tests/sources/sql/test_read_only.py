@@ -33,7 +33,14 @@ def hostile_intents(value: str, field: str):
 
 @pytest.mark.covers("fault 58")
 # A file that may not be written is refused by the system as well: a few values show that nothing is tried there.
-@pytest.mark.parametrize(("mode", "values"), [(0o644, HOSTILE), (0o444, HOSTILE[::13])], ids=["0o644", "0o444"])
+@pytest.mark.parametrize(
+    ("mode", "values"),
+    [
+        pytest.param(0o644, HOSTILE, id="0o644", marks=pytest.mark.slow),
+        pytest.param(0o644, HOSTILE[::4], id="0o644 and every fourth"),
+        pytest.param(0o444, HOSTILE[::13], id="0o444"),
+    ],
+)
 async def test_forty_hostile_values_change_no_byte_of_the_file(tmp_path, data, mode, values):
     folder = tmp_path / "theirs"
     folder.mkdir()

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from shop_database import RELATIONS, SECRET, shop
 
+from examples import examples
 from groundgraph.core.computation import MOST_GROUPS, Proposal
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.sources.sql import SqlSource
@@ -136,7 +137,9 @@ PROPOSALS = st.builds(
 
 
 @pytest.mark.guard
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(150, quick=40)
+)
 @given(PROPOSALS, st.booleans())
 def test_whatever_is_proposed_only_what_is_declared_and_let_see_is_read_and_nothing_written(
     tmp_path_factory, proposal, as_valid

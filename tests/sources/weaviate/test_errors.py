@@ -210,7 +210,7 @@ async def test_the_wrong_grpc_port_is_told_apart_from_no_answer(weaviate_server:
 async def test_a_server_that_is_too_old_says_so() -> None:
     from http.server import BaseHTTPRequestHandler
 
-    from groundgraph.testing.local_server import LocalServer
+    from groundgraph.testing.wire_stub import LocalServer
 
     class Old(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -21,7 +21,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.settings.topics import TopicIndexSettings
 from groundgraph.sources.topic_index import TopicIndexSource
 from groundgraph.sources.weaviate import WeaviateSource, topic_store
-from groundgraph.sources.weaviate.results import heading_path
+from groundgraph.sources.weaviate.reader import heading_path
 
 pytestmark = [pytest.mark.live, pytest.mark.asyncio(loop_scope="module"), pytest.mark.covers("X1")]
 WORDS = ["linux", "windows", "smoke", "flood", "impeller", "shock", "thanks"]

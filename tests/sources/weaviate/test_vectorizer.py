@@ -17,7 +17,7 @@ from weaviate_server import WeaviateServer, running
 
 from groundgraph.sources.weaviate import WeaviateSource
 from groundgraph.testing import NgramEmbeddings
-from groundgraph.testing.local_server import LocalServer
+from groundgraph.testing.wire_stub import LocalServer
 
 pytestmark = pytest.mark.live
 

@@ -12,9 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.sources.weaviate_base import BasePlace
-from groundgraph.sources.weaviate_base.objects import document_id
+from groundgraph.sources.weaviate_base.objects import (
+    SHARDS,
+    document_id,
+    ids_before,
+    ids_of_all,
+    is_in,
+    own_id,
+    shard_of,
+)
 from groundgraph.sources.weaviate_base.server import BaseState, read_state, write_state
-from groundgraph.sources.weaviate_base.shards import SHARDS, ids_before, ids_of_all, is_in, own_id, shard_of
 
 pytestmark = pytest.mark.covers("K16")
 

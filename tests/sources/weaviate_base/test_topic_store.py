@@ -20,7 +20,8 @@ from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.settings.topics import TopicIndexSettings
 from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource
 from groundgraph.sources.topic_index import TopicIndexSource
-from groundgraph.sources.weaviate_base import BasePlace, WeaviateBaseSource, WeaviateStore, topic_store
+from groundgraph.sources.weaviate_base import BasePlace, WeaviateBaseSource, WeaviateStore
+from groundgraph.sources.weaviate_base import source as base_source
 
 pytestmark = [pytest.mark.live, pytest.mark.asyncio(loop_scope="module"), pytest.mark.covers("X1")]
 WORDS = ["linux", "windows", "smoke", "flood", "impeller", "shock", "thanks"]
@@ -154,19 +155,19 @@ async def test_turns_wait_for_one_reading_and_one_that_gives_up_loses_nothing(bo
     _, weaviate = both
     source = WeaviateBaseSource(weaviate._weaviate.server.place, name="docs", fields=FIELDS)
     store, read = source.topic_store(), []
-    original = topic_store.chunk_pages
+    original = base_source.chunk_pages
 
     def counted(*given, **options):
         read.append(1)
         return original(*given, **options)
 
-    monkeypatch.setattr(topic_store, "chunk_pages", counted)
+    monkeypatch.setattr(base_source, "chunk_pages", counted)
     hasty = asyncio.ensure_future(store.outline())
     await asyncio.sleep(0.02)
     hasty.cancel()
     outlines = await asyncio.gather(*(store.outline() for _ in range(4)))
     assert len({id(one) for one in outlines}) == len(read) == 1
-    monkeypatch.setattr(topic_store, "MAX_CHUNKS", 2)
+    monkeypatch.setattr(base_source, "MAX_CHUNKS", 2)
     store._known.clear()
     with pytest.raises(SourceUnavailable, match="more than 2 chunks"):
         await store.outline()

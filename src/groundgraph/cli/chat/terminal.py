@@ -15,8 +15,7 @@ from prompt_toolkit.filters import is_searching
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings
 
-from groundgraph.cli.chat.conversation import LEAVE, Conversation
-from groundgraph.cli.chat.slash_commands import COMMANDS, obey
+from groundgraph.cli.chat.conversation import COMMANDS, LEAVE, Conversation, obey
 from groundgraph.cli.doctor_checks import size_of
 from groundgraph.cli.output import counted, note, report_error, say
 from groundgraph.core.errors import GroundGraphError

@@ -12,8 +12,7 @@ from pathlib import Path
 from stat import S_ISDIR
 
 from groundgraph.core.errors import KnowledgeFileInvalid, Problem, SourceUnavailable
-from groundgraph.sources.cascade.read_file import KnowledgeFile, read_file
-from groundgraph.sources.cascade.section import Section
+from groundgraph.sources.cascade.read_file import KnowledgeFile, Section, read_file
 
 SUFFIXES = (".yaml", ".yml")
 # By what a file is known to be unchanged: times of content and entry in nanoseconds, size, inode.

@@ -15,8 +15,8 @@ from typing import Any
 from groundgraph.core.evidence import SourceResult
 from groundgraph.search.rank import fused_scores
 from groundgraph.settings.search import RetrieverSettings, StageName
+from groundgraph.sources.cascade.read_file import Section
 from groundgraph.sources.cascade.search import Search, StageScores
-from groundgraph.sources.cascade.section import Section
 
 # What a search found, and how each stage went.
 

@@ -13,7 +13,7 @@ from groundgraph.core.filters import matches
 from groundgraph.search.rank import CHUNKS, K1, Question, Scorer
 from groundgraph.settings.search import RetrieverSettings, StageName
 from groundgraph.sources.cascade.knowledge import Knowledge
-from groundgraph.sources.cascade.section import Section
+from groundgraph.sources.cascade.read_file import Section
 from groundgraph.text.lemmatizer import Lemmatizer, lemmas, query_lemmas
 from groundgraph.text.words import bm25, words
 

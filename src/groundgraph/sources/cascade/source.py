@@ -30,8 +30,8 @@ from groundgraph.sources.cascade.order import (
     ordered,
     threshold_of,
 )
+from groundgraph.sources.cascade.read_file import METADATA_FIELDS
 from groundgraph.sources.cascade.search import Search, SectionIndex
-from groundgraph.sources.cascade.section import METADATA_FIELDS
 from groundgraph.sources.check_options import unknown_names
 from groundgraph.sources.contract import NamedSource, SourceOptions
 from groundgraph.text.lemmatizer import Lemmatizer, SnowballLemmatizer, configured_lemmatizer

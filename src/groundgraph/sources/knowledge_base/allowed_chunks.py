@@ -17,7 +17,7 @@ from typing import Any
 from groundgraph.core.filters import matches
 from groundgraph.core.latest import Latest
 from groundgraph.search.word_index import Kept
-from groundgraph.sources.knowledge_base.stored_chunk import Revision
+from groundgraph.sources.knowledge_base.schema import Revision
 
 # Above so many different values it is no matter of tenants or categories: each would take more memory than it spares.
 _MOST_ALIKE = 10_000

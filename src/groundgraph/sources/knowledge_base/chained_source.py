@@ -1,4 +1,4 @@
-"""A source over a knowledge base, whatever that is stored in: the query chains run inside."""
+"""A source over a knowledge base, whatever that is stored in, and what searches it: the query chains run inside."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from typing_extensions import override
 
@@ -16,15 +16,78 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import degraded, degraded_by
 from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.core.schema import SourceSchema
 from groundgraph.resilience.blocking import call_chain
 from groundgraph.search.rank import query_vector, take_turns, wants_vector
 from groundgraph.sources.contract import NamedSource
 from groundgraph.sources.knowledge_base.ledger import check_model
-from groundgraph.sources.knowledge_base.stored_chunk import OWN_METADATA, SOMETIMES, SOURCE_TYPE, BaseSearcher, Search
+from groundgraph.text.original import FILE_LINE, FILE_ROW, FILE_SHEET, FILE_TEXT
 
 if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder
+
+
+@dataclass(frozen=True)
+class Search:
+    """One text to search for.
+
+    Attributes:
+        text: its words.
+        vector: its unit vector, None to search by words alone.
+        model: the embedding model that the vector is from.
+        vector_weight: the share of the vectors in the order.
+        filters: checked conditions.
+        top_k: most results.
+        score_threshold: least relevance.
+    """
+
+    text: str
+    vector: Any
+    model: str
+    vector_weight: float
+    filters: Mapping[str, Any]
+    top_k: int
+    score_threshold: float
+
+
+class BaseSearcher(Protocol):
+    """All methods are coroutines, and none blocks the event loop.
+
+    Each raises `SourceError` when the base is not there or cannot answer.
+    """
+
+    @property
+    def place(self) -> str:
+        """Where the base is, for messages."""
+
+    async def vector_identity(self) -> BaseIdentity | None:
+        """The embedding model and dimension of the base's vectors; None when it has none."""
+
+    async def run(self, searches: Sequence[Search]) -> list[list[Match]]:
+        """What each of `searches` finds, all in one state of the base, the best first.
+
+        Raises:
+            EmbeddingModelChanged: a vector is not of the base's model or dimension.
+        """
+
+    async def metadata_fields(self) -> set[str]:
+        """The names that results carry."""
+
+    async def counts(self) -> dict[str, int]:
+        """How many `documents` and `chunks` there are."""
+
+    async def texts_between(self, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
+        """See `GroundedSource.texts_between`."""
+
+    async def close(self) -> None:
+        """Release what is held; the next search opens it again."""
+
+
+SOURCE_TYPE = "knowledge_base"
+# What every result carries; fields of documents and of their parts stand beside these.
+OWN_METADATA = ("document", "title", "section", "headings", "heading_levels", "position", "start", "end")
+SOMETIMES = ("derived", "qualifying_text", FILE_TEXT, FILE_LINE, FILE_ROW, FILE_SHEET)
 
 
 # The query chains around a search: a chain that fails is left out and told, so that the others still serve.

@@ -14,8 +14,7 @@ from groundgraph.core.document import Document, Heading, Part
 from groundgraph.core.errors import EmbeddingModelChanged
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument, StoredDocument
 from groundgraph.sources.knowledge_base.saved_vectors import forget_saved
-from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS
-from groundgraph.sources.knowledge_base.stored_chunk import chunk_of
+from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, chunk_of
 
 # What a base was made with: its embedding model and its chains. Vectors of two models are never mixed.
 

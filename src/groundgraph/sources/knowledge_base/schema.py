@@ -1,17 +1,20 @@
-"""The SQLite file of a knowledge base: its version, and how it is opened."""
+"""The SQLite file of a knowledge base: its version, how it is opened, one state of it, a chunk out of its columns."""
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from groundgraph.core.document import Chunk, Document
 from groundgraph.core.errors import NeverIngested, SchemaVersionUnsupported, SourceUnavailable, StorageLocked
+from groundgraph.core.knowledge_store import PreparedChunk
 from groundgraph.core.write_ahead_log import reading_uri, use_write_ahead_log
 from groundgraph.search.rank import CHUNKS
 from groundgraph.search.word_index import WordIndex, WordsUnusable, WordTable
@@ -442,3 +445,48 @@ class ReadConnections:
 def _told(error: sqlite3.Error) -> str:
     # What cannot be decoded is quoted behind these words: the text of some chunk, whoever may read it.
     return str(error).partition(" with text ")[0]
+
+
+# One state of a base, which a reader sees from the beginning of its transaction to the end.
+
+
+class Revision(NamedTuple):
+    """Which state: `base` names the file for as long as it exists, `changes` counts what was written to it."""
+
+    base: str
+    changes: int
+
+
+@contextmanager
+def reading(connection: sqlite3.Connection, path: Path) -> Iterator[Revision]:
+    """One transaction, so that a writer in between does not change what the row numbers stand for.
+
+    Raises:
+        SchemaVersionUnsupported: a newer groundgraph has migrated the file since it was opened.
+    """
+    connection.execute("BEGIN")
+    try:
+        check_version(connection, path)
+        row = connection.execute("SELECT value, changes FROM meta, state WHERE name = 'base'").fetchone()
+        yield Revision(*row)
+    finally:
+        connection.rollback()
+
+
+def chunk_of(whole: Document, values: Mapping[str, Any], texts: Iterable[tuple[int, str]] = ()) -> PreparedChunk:
+    """A chunk out of the columns that are stored of it, with its matching texts: each of `texts` with whether it goes
+    on with the text of the chunk."""
+    chunk = Chunk(
+        whole,
+        int(values["position"]),
+        int(values["start"]),
+        int(values["end"]),
+        tuple(json.loads(values["headings"])),
+        values["text"] or "",
+        tuple(json.loads(values["heading_levels"])),
+        json.loads(values["metadata"]),
+        int(values["origin"]),
+        bool(values["derived"]),
+    )
+    found_by = tuple(own + chunk.text if ends else own for ends, own in texts)
+    return PreparedChunk(chunk, found_by, values["qualifying_text"] or "")

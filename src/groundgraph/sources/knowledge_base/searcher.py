@@ -1,4 +1,4 @@
-"""Searching one base: what connections, vectors and filters are kept for."""
+"""Searching one base: what connections, vectors and filters are kept for, and stored chunks as evidence."""
 
 from __future__ import annotations
 
@@ -12,31 +12,27 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from groundgraph.core.chain import Match
-from groundgraph.core.document import DOCUMENTS, Document
+from groundgraph.core.document import DOCUMENTS, Chunk, Document
 from groundgraph.core.errors import SourceUnavailable, StorageLocked
+from groundgraph.core.evidence import SourceResult
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.search.rank import Passage, Pool, Question, RankedPassage, Scorer, rank
 from groundgraph.search.word_index import Words, WordsOutdated, WordsUnusable
 from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks, KeptFilters
+from groundgraph.sources.knowledge_base.chained_source import OWN_METADATA, SOURCE_TYPE, Search
 from groundgraph.sources.knowledge_base.ledger import check_model, has_vectors, identity_of
 from groundgraph.sources.knowledge_base.saved_vectors import folder_of
 from groundgraph.sources.knowledge_base.schema import (
     CHUNK_COLUMNS,
     ReadConnections,
+    Revision,
+    chunk_of,
     mend_vectors,
     mend_words,
+    reading,
     stayed_locked,
     word_index,
-)
-from groundgraph.sources.knowledge_base.stored_chunk import (
-    OWN_METADATA,
-    Revision,
-    Search,
-    chunk_of,
-    match_of,
-    reading,
-    texts_between,
 )
 from groundgraph.sources.knowledge_base.vectors import (
     OutdatedSnapshot,
@@ -44,7 +40,8 @@ from groundgraph.sources.knowledge_base.vectors import (
     Vectors,
     VectorsUnsaved,
 )
-from groundgraph.text.words import query_stems
+from groundgraph.text.original import PLACES
+from groundgraph.text.words import query_stems, stems
 
 # Search in a knowledge base: the candidates by words and by vectors, with both scores, in one order.
 #
@@ -418,3 +415,87 @@ class FileSearcher:
     async def close(self) -> None:
         """Close the file and forget the vectors."""
         await run_blocking(self.blocking.close)
+
+
+# What stands between neighbouring chunks of a document, so that they can be joined.
+
+# Only white space is worth knowing, so a gap longer than this is none.
+MAX_GAP = 64
+_BETWEEN = (
+    "SELECT substr(documents.text, one.end + 1, other.start - one.end) "
+    "FROM documents JOIN chunks AS one ON one.document_id = documents.id "
+    "JOIN chunks AS other ON other.document_id = documents.id "
+    "WHERE documents.name = ? AND one.position = ? AND other.position = ? "
+    f"AND NOT one.derived AND NOT other.derived AND other.start - one.end BETWEEN 0 AND {MAX_GAP} "
+    # No page, record or other part begins between the two.
+    "AND (documents.parts = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(documents.parts) AS part "
+    "WHERE json_extract(part.value, '$[0]') BETWEEN one.start + 1 AND other.start))"
+)
+
+
+def texts_between(connection: sqlite3.Connection, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
+    """For each pair of chunk ids the text of their document between the two.
+
+    None for chunks of different documents or parts, chunks that a model wrote, and chunks that are far apart.
+    """
+    return [_between(connection, one, other) for one, other in pairs]
+
+
+def _between(connection: sqlite3.Connection, one: str, other: str) -> str | None:
+    (name, _, first), (same, _, second) = one.rpartition("#"), other.rpartition("#")
+    if name != same or not (first.isdigit() and second.isdigit()):
+        return None
+    row = connection.execute(_BETWEEN, (name, int(first), int(second))).fetchone()
+    return None if row is None else str(row[0])
+
+
+# A stored chunk as a piece of evidence.
+
+
+def match_of(ranked: RankedPassage, stored: PreparedChunk, source_name: str) -> Match:
+    """A chunk as evidence, with the scores that the search gave it; of its document the text need not be there."""
+    result = SourceResult(
+        content=stored.chunk.text,
+        source_id=stored.chunk.chunk_id,
+        source_name=source_name,
+        source_type=SOURCE_TYPE,
+        relevance=ranked.relevance,
+        metadata=_metadata(stored),
+        score=ranked.score,
+        scores={**ranked.scores, "match": ranked.match_score},
+    )
+    return Match(result, ranked.match_score)
+
+
+def _metadata(stored: PreparedChunk) -> dict[str, Any]:
+    chunk, document = stored.chunk, stored.chunk.document
+    kind = {} if document.kind == DOCUMENTS else {"kind": document.kind}
+    own = {
+        "document": document.name,
+        "title": document.title,
+        "section": " > ".join(chunk.headings),
+        "headings": list(chunk.headings),
+        "heading_levels": list(chunk.heading_levels),
+        "position": chunk.position,
+        "start": chunk.start - chunk.origin,
+        "end": chunk.end - chunk.origin,
+    }
+    more: dict[str, Any] = {"derived": True} if chunk.derived else {}
+    if not _has_own_fields(chunk) and _adds_something(stored):
+        more["qualifying_text"] = stored.qualifying_text
+    return {**kind, **document.metadata, **chunk.metadata, **own, **more}
+
+
+def _has_own_fields(chunk: Chunk) -> bool:
+    """Whether chunks of one document differ by more than their place, as rows of a table do: what the document is about
+    is then what the others hold, which a filter by such a field keeps away."""
+    return not PLACES.issuperset(chunk.metadata)
+
+
+def _adds_something(stored: PreparedChunk) -> bool:
+    """Whether the qualifying text holds a word that stands neither in the chunk nor above it."""
+    chunk = stored.chunk
+    if not stored.qualifying_text or stored.qualifying_text in chunk.text:
+        return False
+    above = stems("\n".join([chunk.text, chunk.document.title, *chunk.headings]))
+    return not set(stems(stored.qualifying_text)).issubset(above)

@@ -15,8 +15,7 @@ from groundgraph.resilience.blocking import run_blocking
 from groundgraph.sources.knowledge_base import ledger
 from groundgraph.sources.knowledge_base.document_rows import DocumentRows, document_rows
 from groundgraph.sources.knowledge_base.ledger import identity_of
-from groundgraph.sources.knowledge_base.schema import LOCK_TIMEOUT, ReadConnections
-from groundgraph.sources.knowledge_base.stored_chunk import reading
+from groundgraph.sources.knowledge_base.schema import LOCK_TIMEOUT, ReadConnections, reading
 from groundgraph.sources.knowledge_base.writer import KnowledgeBaseWriter
 
 # Is every chunk of a base in one file there, and what the text of its document has at its place?

@@ -33,7 +33,7 @@ from groundgraph.sources.knowledge_base.saved_vectors import (
     vectors_after,
     words_of,
 )
-from groundgraph.sources.knowledge_base.stored_chunk import Revision
+from groundgraph.sources.knowledge_base.schema import Revision
 
 _LOG = logging.getLogger(__name__)
 

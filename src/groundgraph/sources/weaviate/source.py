@@ -23,8 +23,15 @@ from groundgraph.sources.weaviate.address import DEFAULT_URL, Address, Consisten
 from groundgraph.sources.weaviate.client import WeaviateConnection
 from groundgraph.sources.weaviate.errors import Fault, Place, typed_error
 from groundgraph.sources.weaviate.filters import as_filter
-from groundgraph.sources.weaviate.reader import Checked, CollectionReader
-from groundgraph.sources.weaviate.results import SOURCE_TYPE, Allowed, metadata_names, neighbours_of, result_of
+from groundgraph.sources.weaviate.reader import (
+    SOURCE_TYPE,
+    Allowed,
+    Checked,
+    CollectionReader,
+    metadata_names,
+    neighbours_of,
+    result_of,
+)
 from groundgraph.sources.weaviate.search import CollectionSearch, Search, together
 from groundgraph.sources.weaviate.shape import PropertyMapping, Wanted, mapping_of
 from groundgraph.sources.weaviate.statistics import Statistics

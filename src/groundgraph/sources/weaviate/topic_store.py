@@ -21,8 +21,7 @@ from groundgraph.search.topics import Place, Row, SharedReadings, Topics
 from groundgraph.sources.topic_index.cluster import MAX_VECTORS
 from groundgraph.sources.weaviate.address import queries
 from groundgraph.sources.weaviate.filters import as_filter
-from groundgraph.sources.weaviate.reader import Checked, SearchedCollection
-from groundgraph.sources.weaviate.results import heading_path, result_of
+from groundgraph.sources.weaviate.reader import Checked, SearchedCollection, heading_path, result_of
 from groundgraph.sources.weaviate.search import together
 from groundgraph.sources.weaviate.statistics import KEPT_SECONDS
 

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 from groundgraph.core.document import Document
 from groundgraph.core.knowledge_store import PreparedChunk, StoredDocument
 from groundgraph.sources.knowledge_base.ledger import document_of, stored_of
-from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, DOCUMENT_COLUMNS
-from groundgraph.sources.knowledge_base.stored_chunk import chunk_of
-from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
+from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, DOCUMENT_COLUMNS, chunk_of
+from groundgraph.sources.weaviate_base.objects import chunk_id, document_id, ids_before, is_in
 from groundgraph.sources.weaviate_base.server import BaseServer, BaseState, objects_by_id
-from groundgraph.sources.weaviate_base.shards import ids_before, is_in
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient

@@ -20,8 +20,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from groundgraph.core.errors import GroundGraphError, StorageLocked
+from groundgraph.sources.weaviate_base.objects import ids_of_all, own_id
 from groundgraph.sources.weaviate_base.server import BaseServer
-from groundgraph.sources.weaviate_base.shards import ids_of_all, own_id
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
+from urllib.parse import urlsplit
 
 from groundgraph.core.characters import FORBIDDEN
 from groundgraph.core.document import DOCUMENTS, Document
@@ -21,7 +22,7 @@ from groundgraph.core.evidence import jsonable
 from groundgraph.core.knowledge_store import PreparedDocument
 from groundgraph.sources.knowledge_base.document_rows import ChunkRow, DocumentRows, document_rows
 from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, DOCUMENT_COLUMNS
-from groundgraph.sources.knowledge_base.stored_chunk import MAX_GAP
+from groundgraph.sources.knowledge_base.searcher import MAX_GAP
 from groundgraph.sources.weaviate_base.collections import VECTOR, field_property
 from groundgraph.sources.weaviate_base.filters import stored_values
 
@@ -173,3 +174,39 @@ def _check_text(row: Mapping[str, Any], chunks: Sequence[tuple[dict[str, Any], A
                 found = FORBIDDEN.search(text) if isinstance(text, str) else None
                 if found and found[0] != "\x00":
                     raise ValueError(f"its {name} holds {found[0]!r}, half of a surrogate pair, which is no text")
+
+
+# The shards of a base, in which many processes write to it at once: which document is in which, and their objects.
+#
+# There are always `SHARDS`, whatever the number of processes, so that two ingests agree. The shard of a document is the
+# first bits of the id of its object in the ledger, which is in the order of its ids, so each is one stretch of it.
+
+SHARDS = 64
+_FREE_BITS = 122
+
+
+def shard_of(name: str) -> int:
+    """The shard of the document called `name`; the pages of one host share one, since one process keeps its pace."""
+    host = urlsplit(name).netloc if "://" in name else ""
+    return uuid.UUID(document_id(host or name)).int >> _FREE_BITS
+
+
+def ids_before(shard: int) -> str:
+    """The id after which the ids of `shard` begin."""
+    return str(uuid.UUID(int=max(0, (shard << _FREE_BITS) - 1)))
+
+
+def is_in(shard: int, id_: str) -> bool:
+    """Whether an object of the ledger belongs to `shard` by its id."""
+    return uuid.UUID(id_).int >> _FREE_BITS == shard
+
+
+def own_id(what: str, shard: int | None) -> str:
+    """The id of the object that holds `what`, "lock" or "state", of the base, or of one shard."""
+    part = "" if shard is None else f" of shard {shard}"
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"groundgraph {what}{part}"))
+
+
+def ids_of_all(what: str) -> list[str]:
+    """The ids of the objects that hold `what` of every shard."""
+    return [own_id(what, shard) for shard in range(SHARDS)]

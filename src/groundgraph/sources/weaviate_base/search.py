@@ -19,8 +19,8 @@ from typing_extensions import override
 from groundgraph.core.filters import matches
 from groundgraph.core.latest import Latest
 from groundgraph.search.rank import CHUNKS, K1, MAX_STEMS, Pool, Question, RankedPassage, Scorer, rank
+from groundgraph.sources.knowledge_base.chained_source import Search
 from groundgraph.sources.knowledge_base.searcher import MIN_CANDIDATES, NEAREST
-from groundgraph.sources.knowledge_base.stored_chunk import Search
 from groundgraph.sources.weaviate.address import queries
 from groundgraph.sources.weaviate.search import NO_DISTANCE, nothing, together
 from groundgraph.sources.weaviate.statistics import Statistics, TextIndex, VectorRows

@@ -11,9 +11,10 @@ from groundgraph.core.document import Document
 from groundgraph.core.errors import FilterInvalid, SchemaChanged, TenantUnknown
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk
 from groundgraph.search.rank import RankedPassage
+from groundgraph.sources.knowledge_base.chained_source import OWN_METADATA, Search
 from groundgraph.sources.knowledge_base.ledger import check_model
-from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS
-from groundgraph.sources.knowledge_base.stored_chunk import OWN_METADATA, Search, chunk_of, match_of
+from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, chunk_of
+from groundgraph.sources.knowledge_base.searcher import match_of
 from groundgraph.sources.weaviate.address import load_client_library
 from groundgraph.sources.weaviate.errors import TenantInactive
 from groundgraph.sources.weaviate.search import together

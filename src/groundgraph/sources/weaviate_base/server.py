@@ -15,7 +15,7 @@ from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.sources.weaviate.client import WeaviateConnection, collection_of
 from groundgraph.sources.weaviate.search import together
 from groundgraph.sources.weaviate_base.collections import SCHEMA_VERSION, BasePlace, tenant_name
-from groundgraph.sources.weaviate_base.shards import ids_of_all, own_id
+from groundgraph.sources.weaviate_base.objects import ids_of_all, own_id
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient

@@ -28,7 +28,7 @@ from groundgraph.sources.weaviate_base.insert import (
     remove_by_id,
 )
 from groundgraph.sources.weaviate_base.ledger import LedgerRow, rows_by_id
-from groundgraph.sources.weaviate_base.objects import DocumentObjects, document_id, document_objects
+from groundgraph.sources.weaviate_base.objects import DocumentObjects, document_id, document_objects, ids_of_all
 from groundgraph.sources.weaviate_base.server import (
     REQUEST_LIMIT,
     BaseServer,
@@ -37,7 +37,6 @@ from groundgraph.sources.weaviate_base.server import (
     slices,
     write_state,
 )
-from groundgraph.sources.weaviate_base.shards import ids_of_all
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient

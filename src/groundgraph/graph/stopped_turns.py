@@ -1,0 +1,195 @@
+"""A turn that stopped: it waits for a decision, or at a step that its graph lacks, or its parent was killed before it
+kept the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph._internal._config import ensure_config
+from langgraph._internal._constants import CONF, CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_RUNTIME
+from langgraph.channels import EphemeralValue
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore
+from langgraph.types import Command, StateSnapshot
+
+from groundgraph.core.errors import EvidenceMissing, NothingToResume
+from groundgraph.core.evidence_store import EvidenceStore
+
+# A turn that stopped at a step which its graph lacks: it goes on elsewhere, or its caller is told.
+
+# How LangGraph calls the channel that starts a step.
+_START_OF = "branch:to:"
+
+_RANKING_STEPS = (
+    *("merge_results", "join_neighbours", "rerank_results", "rotate_results", "fit_budget", "arrange_results"),
+    "backfill_facts",
+)
+SUCCESSORS = {**dict.fromkeys(_RANKING_STEPS, "process_results"), "judge_complexity": "resolve_intent"}
+"""The steps that version 0.1 had beside the present ones, and where a turn that waits at one of them goes on: each
+does its own work anew, from what the steps before it left in the state."""
+
+
+def lead_on(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> None:
+    """Let the steps of `compiled` be started by what started those in whose place they stand, in checkpoints and in
+    writes that an earlier version left. A new turn has these channels too: the id of a task, by which what it wrote is
+    found again, is made of all that may start it."""
+    for gone, successor in SUCCESSORS.items():
+        if successor in compiled.nodes:
+            channel = f"{_START_OF}{gone}"
+            compiled.channels[channel] = EphemeralValue(Any, guard=False)
+            compiled.nodes[successor].triggers.append(channel)
+    compiled.validate()
+
+
+async def refuse_gone_step(
+    graph: CompiledStateGraph[Any, Any, Any, Any], given: Any, configurable: dict[str, Any]
+) -> None:
+    """LangGraph would end such a run at once, without a word.
+
+    Args:
+        graph: the graph that is to go on.
+        given: its input; only None and a person's decision go on with a turn.
+        configurable: which thread, of which a saver holds the checkpoints.
+
+    Raises:
+        NothingToResume: the turn waits at a step that `graph` does not have.
+    """
+    if not _goes_on(given):
+        return
+    saver, thread = configurable.get(CONFIG_KEY_CHECKPOINTER, graph.checkpointer), configurable.get("thread_id")
+    if not isinstance(saver, BaseCheckpointSaver) or thread is None:
+        return
+    saved = await saver.aget_tuple({"configurable": configurable})
+    if saved is None:
+        return
+    # A process that dies between a step and the checkpoint behind it leaves the step's writes alone.
+    written = (channel for _, channel, _ in saved.pending_writes or ())
+    for channel in (*saved.checkpoint["channel_values"], *written):
+        step = channel.removeprefix(_START_OF)
+        if channel.startswith(_START_OF) and channel not in graph.channels:
+            raise NothingToResume(
+                f"The turn of the thread '{thread}' waits at the step '{step}', which this graph does not have: it was "
+                "built from other settings, or by another version. Ask the question again, or build the graph from the "
+                "settings that the turn began with."
+            )
+
+
+def _goes_on(given: Any) -> bool:
+    """Whether an input goes on with a turn: none at all, or a person's decision."""
+    return given is None or (isinstance(given, Command) and given.resume is not None)
+
+
+# The output of a turn that ended before: from its record, or from its answer where there is none.
+
+
+def output_without_record(message: AnyMessage) -> dict[str, Any]:
+    """What the answer itself tells, where no record was stored."""
+    return {
+        "answer": str(message.text),
+        "outcome": message.response_metadata.get("outcome", "answered"),
+        "notes": [],
+        "citations": [],
+        "choices": message.response_metadata.get("asked_back", {}).get("choices", []),
+        "support": {"score": 0.0, "answerable": 0.0, "flags": []},
+        "provenance": {},
+    }
+
+
+def output_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The output keys of a turn that its record holds."""
+    check = record["citation_check"]
+    return {
+        "answer": record["answer"],
+        "outcome": record["outcome"],
+        "notes": record["notes"],
+        "citations": record["citations"],
+        "choices": record.get("choices", []),
+        "support": {name: check.get(name) for name in ("score", "answerable", "flags")},
+        "provenance": record,
+    }
+
+
+# The outputs of a run inside a parent that was killed after the run's last checkpoint and before the parent's own.
+#
+# The parent would otherwise go on with what its state holds of them: those of the question before.
+
+
+def lacks_outputs(output: Any) -> bool:
+    """Whether `output`, of a run inside a parent, has no outcome though the run does not wait for anybody."""
+    return isinstance(output, dict) and "outcome" not in output and "__interrupt__" not in output
+
+
+async def with_outputs(
+    output: dict[str, Any], config: RunnableConfig | None, evidence: EvidenceStore, own: BaseStore | None
+) -> dict[str, Any]:
+    """`output` of a turn with the outputs that no checkpoint holds: from its record, or from its answer.
+
+    Args:
+        output: what the run gave.
+        config: of the run.
+        evidence: where the references in a record lead.
+        own: the graph's store, for a parent that has none.
+    """
+    message = (output.get("messages") or [None])[-1]
+    if not isinstance(message, AIMessage) or "turn_id" not in message.response_metadata:
+        return output
+    return {**output, **await _recorded(message, ensure_config(config), evidence, own)}
+
+
+async def _recorded(
+    message: AIMessage, config: RunnableConfig, evidence: EvidenceStore, own: BaseStore | None
+) -> dict[str, Any]:
+    from groundgraph.storage.records import stored_provenance
+
+    store = getattr(config[CONF].get(CONFIG_KEY_RUNTIME), "store", None) or own
+    try:
+        turn_id = message.response_metadata["turn_id"]
+        return output_of(await stored_provenance(evidence, store, str(config[CONF].get("thread_id")), turn_id))
+    except EvidenceMissing:
+        return output_without_record(message)
+
+
+# A decision that nobody waits for, which LangGraph would take in without a word, or keep for whoever is asked next.
+
+REVIEW = "review_answer"
+
+
+async def refuse_undue_decision(
+    graph: CompiledStateGraph[Any, Any, Any, Any], given: Any, config: RunnableConfig
+) -> None:
+    """Nothing, when the thread waits for the decision that `given` brings, or when it brings none.
+
+    Args:
+        graph: the graph that is to go on.
+        given: its input.
+        config: which thread, or which state of it.
+
+    Raises:
+        NothingToResume: nobody is asked, not yet or not any more.
+    """
+    configurable = config.get(CONF, {})
+    saver, thread = configurable.get(CONFIG_KEY_CHECKPOINTER, graph.checkpointer), configurable.get("thread_id")
+    decides = isinstance(given, Command) and given.resume is not None
+    if not decides or not isinstance(saver, BaseCheckpointSaver) or thread is None:
+        return
+    state = await graph.aget_state(config)
+    # By its tasks: a decision that was taken in, but for the checkpoint behind it, is in `next` no more.
+    steps = [task.name for task in state.tasks]
+    # A graph without reviews is stopped by its user, who goes on with it in any way that LangGraph knows.
+    if state.interrupts or REVIEW in steps or (steps and REVIEW not in graph.nodes) or _is_tried_again(state, config):
+        return
+    if steps:
+        told = f"its turn has stopped at the step '{steps[0]}'. Go on with it by None, and decide when it asks"
+    else:
+        told = "this graph has no turn there that waits, or somebody has decided. Read the answer, or ask a question"
+    raise NothingToResume(f"Nobody is asked for a decision on the thread '{thread}': {told}.")
+
+
+def _is_tried_again(state: StateSnapshot, config: RunnableConfig) -> bool:
+    """Whether a server runs again what was cut, by which the decision may have been taken in."""
+    run = config.get("metadata", {}).get("run_id")
+    return run is not None and run == (state.metadata or {}).get("run_id")
