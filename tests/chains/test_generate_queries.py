@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
-from groundgraph.answers.generate_queries import generate_queries
-from groundgraph.answers.listed_replies import MAX_QUERY_CHARS, parse_queries
+from groundgraph.answers.generate_queries import MAX_QUERY_CHARS, generate_queries, parse_queries
 from groundgraph.core.errors import ModelBudgetSpent, ModelError
 from groundgraph.core.turn_values import EMPTY_TURN
 from groundgraph.prompts import Prompts

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.listed_replies import listed_items
+from groundgraph.answers.generate_queries import listed_items
 from groundgraph.models.call_model import without_thoughts
 from groundgraph.models.replies import is_refusal
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.answers.label_gate import LabelGate
-from groundgraph.core.turn_values import ASKED_BACK, Choice, Citation, Turn
+from groundgraph.core.turn_values import Citation, Turn
 from groundgraph.text.follow_up import question_of, questions_behind
 
 # In an answer's `response_metadata`: how many characters of it were said, before a listing of evidence begins.
@@ -17,6 +17,8 @@ BODY_CHARS = "body_chars"
 # There too: what the answer quotes or cites first, by which a follow-up finds what stands near it.
 QUOTED = "quoted"
 QUOTED_CHARS = 400
+# There too, of an answer to what a message chose: what was asked, and the label.
+CHOSE = "chose"
 # There too: the source and the id of what it quotes or cites, each once, to which a follow-up may point back.
 CITED = "cited"
 MOST_CITED = 10
@@ -49,16 +51,16 @@ class Asked(NamedTuple):
 
     Attributes:
         question: its text, or what was asked back about where it chose.
-        choice: what it chose; None where it chose nothing.
+        chosen: the label of what it chose; empty where it chose nothing.
     """
 
     question: str
-    choice: Choice | None = None
+    chosen: str = ""
 
     @property
     def said(self) -> str:
         """What was chosen, else the question."""
-        return self.choice["label"] if self.choice else self.question
+        return self.chosen or self.question
 
 
 def recent_conversation(messages: Sequence[BaseMessage], turn: Turn, turns: int) -> list[BaseMessage]:
@@ -85,8 +87,8 @@ def recent_conversation(messages: Sequence[BaseMessage], turn: Turn, turns: int)
 def asked_before(messages: Sequence[BaseMessage], turn: Turn, turns: int = LONGEST_CHAIN) -> list[Asked]:
     """What the messages of a person in the last `turns` turns asked, in order."""
     conversation = recent_conversation(messages, turn, turns)
-    pairs = pairwise([None, *conversation])
-    return [_asked(message, before) for before, message in pairs if isinstance(message, HumanMessage)]
+    pairs = pairwise([*conversation, None])
+    return [_asked(message, answer) for message, answer in pairs if isinstance(message, HumanMessage)]
 
 
 def leaned_on(messages: Sequence[BaseMessage], turn: Turn) -> list[str]:
@@ -95,14 +97,11 @@ def leaned_on(messages: Sequence[BaseMessage], turn: Turn) -> list[str]:
     return list(map(question_of, questions_behind([one.question for one in asked_before(messages, turn)])))
 
 
-def _asked(message: HumanMessage, before: BaseMessage | None) -> Asked:
-    text = str(message.text)
-    if before is None or ASKED_BACK not in before.response_metadata:
-        return Asked(text)
-    from groundgraph.answers.pick_choice import chosen_in
-
-    chosen = chosen_in(text, before)
-    return Asked(chosen.question, chosen.choice) if chosen else Asked(text)
+def _asked(message: HumanMessage, answer: BaseMessage | None) -> Asked:
+    told = answer.response_metadata.get(CHOSE) if answer else None
+    if isinstance(told, Mapping) and told.get("question"):
+        return Asked(str(told["question"]), str(told.get("label") or ""))
+    return Asked(str(message.text))
 
 
 def as_said(message: BaseMessage) -> BaseMessage:

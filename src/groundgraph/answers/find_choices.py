@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from groundgraph.answers.listed_replies import listed_items, said
+from groundgraph.answers.generate_queries import listed_items, said
 from groundgraph.answers.quote_candidates import Asked, candidates_of
 from groundgraph.core.characters import without_hidden
 from groundgraph.core.errors import ModelError

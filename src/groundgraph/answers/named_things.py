@@ -4,7 +4,9 @@ with a number, what a source states, or what a follow-up names together with wha
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain, compress
+from operator import not_
 from typing import NamedTuple
 
 from groundgraph.answers.agreement import held_in_any_form
@@ -82,15 +84,22 @@ def of_numbered(question: str, evidence: Sequence[SourceResult]) -> Numbered:
     if not asked or _rules_out(spoken_stems(question)):
         return Numbered(set(), [])
     told = [_numbers_behind(_text_of(result), asked.keys()) for result in evidence]
-    others, apart = set[int](), list[str]()
-    for word, numbers in asked.items():
-        near = [one.get(word, set()) for one in told]
-        if any(not numbers.isdisjoint(one) for one in near):
-            others |= {at for at, one in enumerate(near) if one and numbers.isdisjoint(one)}
-        elif any(near):
-            said = next(one.group() for one in WORD.finditer(question) if stem(fold(one.group())) == word)
-            apart += [f"{said} {number}" for number in sorted(numbers)]
-    return Numbered(others, apart)
+    found = [_of_word(word, numbers, told, question) for word, numbers in asked.items()]
+    return Numbered(
+        set[int]().union(*(one.others for one in found)), [*chain.from_iterable(one.apart for one in found)]
+    )
+
+
+def _of_word(word: str, numbers: set[str], told: Sequence[Mapping[str, set[str]]], question: str) -> Numbered:
+    # The places that tell of things called so, with whether of one that is asked about.
+    near = {at: not numbers.isdisjoint(one[word]) for at, one in enumerate(told) if word in one}
+    if any(near.values()):
+        return Numbered({at for at, is_asked in near.items() if not is_asked}, [])
+    return Numbered(set(), [f"{_as_said(word, question)} {number}" for number in sorted(numbers)] if near else [])
+
+
+def _as_said(stemmed: str, question: str) -> str:
+    return next(one.group() for one in WORD.finditer(question) if stem(fold(one.group())) == stemmed)
 
 
 def _numbers_behind(text: str, wanted: Collection[str]) -> dict[str, set[str]]:
@@ -243,8 +252,8 @@ def found_elsewhere(message: str, evidence: Sequence[SourceResult], cited: Colle
     if not own or not any(near) or all(near):
         return set()
     told = [len(held_in_any_form(own, result)) for result in evidence]
-    best = {side: max(count for count, at in zip(told, near, strict=True) if at is side) for side in (True, False)}
-    return {at for at, is_near in enumerate(near) if not is_near} if best[True] and best[True] >= best[False] else set()
+    here, elsewhere = max(compress(told, near)), max(compress(told, map(not_, near)))
+    return {*compress(range(len(near)), map(not_, near))} if here and here >= elsewhere else set()
 
 
 def _holder(key: str) -> str:

@@ -109,8 +109,10 @@ def picked(reply: str, asked: AskedBack) -> Picked | None:
         return Picked(whole[0])
     said = spoken_stems(_NUMBER_SIGN.sub("", fold(reply)))
     meant = None if _asks_anew(reply, said, asked) else _meant(said, asked)
-    if meant is None:
-        return None
+    return None if meant is None else _picked(meant, said, choices)
+
+
+def _picked(meant: Collection[int], said: Sequence[str], choices: Sequence[Choice]) -> Picked | None:
     unclear = says(said, _denying())
     if len(meant) == 1 and not unclear and _OUT_OF_RANGE not in meant:
         return Picked(choices[min(meant)])

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage
 from pydantic import BaseModel
 
-from groundgraph.answers.listed_replies import MAX_QUERY_CHARS
+from groundgraph.answers.generate_queries import MAX_QUERY_CHARS
 from groundgraph.core.characters import clean_text
 from groundgraph.core.evidence import jsonable
 from groundgraph.models.replies import strip_thoughts

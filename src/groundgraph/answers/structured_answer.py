@@ -102,10 +102,13 @@ def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: s
         return rows._replace(quotes=[*rows.quotes, *(quote for quote in others if quote.label not in told)])
     for asked in dict.fromkeys(forms):
         if found := _answering(asked, evidence, behind):
-            alike = with_rows_alike(asked, found, evidence)
-            near = _near(asked, evidence)
-            return alike._replace(quotes=[one for one in alike.quotes if not near or one.label in near])
+            return _of_that_number(asked, with_rows_alike(asked, found, evidence), evidence)
     return Alike([], frozenset(), 0)
+
+
+def _of_that_number(asked: str, alike: Alike, evidence: Sequence[SourceResult]) -> Alike:
+    near = _near(asked, evidence)
+    return alike._replace(quotes=[one for one in alike.quotes if one.label in near]) if near else alike
 
 
 def _near(asked: str, evidence: Sequence[SourceResult]) -> list[int]:

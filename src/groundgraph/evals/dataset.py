@@ -376,31 +376,32 @@ def _judgements(file: Path, corpora: Iterable[Corpus], queries: set[str]) -> tup
     """
     rows = read_lines(file.read_bytes(), file, _judgement)
     documents = set().union(*(corpus.documents for corpus in corpora))
-    judged: Judgements = {}
-    others: list[str] = []
-    missing: list[str] = []
-    for query, document, gain in rows:
-        if query not in queries:
-            others.append(query)
-            continue
-        if judged.setdefault(query, {}).setdefault(document, gain) != gain:
-            raise ConfigurationError(f"{file} judges the passage '{document}' of the query '{query}' in two ways")
-        if document not in documents:
-            missing.append(document)
+    others = [query for query, _, _ in rows if query not in queries]
+    own = [row for row in rows if row[0] in queries]
+    judged = _by_query(own, file)
+    missing = [document for _, document, _ in own if document not in documents]
     example = f", such as '{others[0]}'" if others else ""
     if not judged:
         raise ConfigurationError(f"{file} judges no query of the queries file{example}")
     if len(others) + len(missing) == len(rows):
         raise ConfigurationError(f"{file} judges no passage of a corpus; '{missing[0]}', for example, is in none")
-    notes = []
+    return judged, list(_left_out(file.name, others, missing))
+
+
+def _left_out(name: str, others: Sequence[str], missing: Sequence[str]) -> Iterator[str]:
     if others:
-        notes.append(f"{file.name}: {len(others)} judgements of unknown queries left out{example}.")
+        yield f"{name}: {len(others)} judgements of unknown queries left out, such as '{others[0]}'."
     if missing:
-        notes.append(
-            f"{file.name}: {len(missing)} judgements of passages that no corpus holds, such as '{missing[0]}'; they "
-            "count as not found."
-        )
-    return judged, notes
+        told = f"{len(missing)} judgements of passages that no corpus holds, such as '{missing[0]}'"
+        yield f"{name}: {told}; they count as not found."
+
+
+def _by_query(rows: Iterable[tuple[str, str, int]], file: Path) -> Judgements:
+    judged: Judgements = {}
+    for query, document, gain in rows:
+        if judged.setdefault(query, {}).setdefault(document, gain) != gain:
+            raise ConfigurationError(f"{file} judges the passage '{document}' of the query '{query}' in two ways")
+    return judged
 
 
 def _judgement(number: int, line: str) -> tuple[str, str, int] | None:

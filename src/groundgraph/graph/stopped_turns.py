@@ -3,7 +3,7 @@ kept the outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
@@ -173,20 +173,26 @@ async def refuse_undue_decision(
     """
     configurable = config.get(CONF, {})
     saver, thread = configurable.get(CONFIG_KEY_CHECKPOINTER, graph.checkpointer), configurable.get("thread_id")
-    decides = isinstance(given, Command) and given.resume is not None
-    if not decides or not isinstance(saver, BaseCheckpointSaver) or thread is None:
+    if not _decides(given) or not isinstance(saver, BaseCheckpointSaver) or thread is None:
         return
     state = await graph.aget_state(config)
     # By its tasks: a decision that was taken in, but for the checkpoint behind it, is in `next` no more.
     steps = [task.name for task in state.tasks]
     # A graph without reviews is stopped by its user, who goes on with it in any way that LangGraph knows.
-    if state.interrupts or REVIEW in steps or (steps and REVIEW not in graph.nodes) or _is_tried_again(state, config):
-        return
+    open_to_all = steps and REVIEW not in graph.nodes
+    if not (state.interrupts or REVIEW in steps or open_to_all or _is_tried_again(state, config)):
+        raise _undue(thread, steps)
+
+
+def _decides(given: Any) -> bool:
+    return isinstance(given, Command) and given.resume is not None
+
+
+def _undue(thread: str, steps: Sequence[str]) -> NothingToResume:
+    told = "this graph has no turn there that waits, or somebody has decided. Read the answer, or ask a question"
     if steps:
         told = f"its turn has stopped at the step '{steps[0]}'. Go on with it by None, and decide when it asks"
-    else:
-        told = "this graph has no turn there that waits, or somebody has decided. Read the answer, or ask a question"
-    raise NothingToResume(f"Nobody is asked for a decision on the thread '{thread}': {told}.")
+    return NothingToResume(f"Nobody is asked for a decision on the thread '{thread}': {told}.")
 
 
 def _is_tried_again(state: StateSnapshot, config: RunnableConfig) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import Field, PositiveInt, ValidationError
 
-from groundgraph.answers.listed_replies import parse_queries
+from groundgraph.answers.generate_queries import parse_queries
 from groundgraph.core.chain import Match
 from groundgraph.core.document import Chunk, Document
 from groundgraph.core.errors import ConfigurationError, ModelError, Problem

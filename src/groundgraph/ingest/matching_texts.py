@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from groundgraph.answers.listed_replies import parse_queries
+from groundgraph.answers.generate_queries import parse_queries
 from groundgraph.core.document import Chunk, Document
 from groundgraph.models.call_model import ChainModel, Passage
 from groundgraph.text.words import sentences

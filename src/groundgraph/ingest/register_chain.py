@@ -12,7 +12,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 
-from groundgraph.answers.listed_replies import parse_queries
+from groundgraph.answers.generate_queries import parse_queries
 from groundgraph.core.chain import Match
 from groundgraph.core.document import Chunk, Document, Part
 from groundgraph.core.errors import ChainContractBroken, ConfigurationError, Problem

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NotRequired
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
@@ -67,8 +68,7 @@ class AskBack:
         earlier = recent_conversation(messages, state["turn"], turns)
         if any(fold(one["question"]) == fold(question) for one in map(asked_back_in, earlier) if one):
             return skipped("it was asked back about before")
-        answers = [str(message.text) for message in earlier if message.type == "ai" and asked_back_in(message) is None]
-        said = [question, *answers, *(one.said for one in asked_before(messages, state["turn"], turns))]
+        said = [question, *_said(messages, state["turn"], turns)]
         if found := self._by_field(state, question, said, results):
             return _asking("field", found)
         if self.model is None:
@@ -132,6 +132,13 @@ def ask_back(
         return {"intent": intent, "draft": {**draft, "asked_style": style_asked_for(state, in_force)}}
 
     return ask_back
+
+
+def _said(messages: Sequence[BaseMessage], turn: Turn, turns: int) -> list[str]:
+    """What the last turns said: answers but for those that ask back, and what was asked or chosen."""
+    earlier = recent_conversation(messages, turn, turns)
+    answers = [str(message.text) for message in earlier if message.type == "ai" and asked_back_in(message) is None]
+    return [*answers, *(one.said for one in asked_before(messages, turn, turns))]
 
 
 def _left_open(found: list[Open], said: Sequence[str]) -> list[Open]:

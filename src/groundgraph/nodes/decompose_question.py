@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from langchain_core.language_models import BaseChatModel
 from langgraph.runtime import Runtime
 
-from groundgraph.answers.listed_replies import listed_items
+from groundgraph.answers.generate_queries import listed_items
 from groundgraph.core.errors import ModelError
 from groundgraph.models.call_model import ChainModel
 from groundgraph.models.replies import is_refusal, list_schema, listed_in, negates, text_of

@@ -12,7 +12,7 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from groundgraph.answers.answer_prompt import answer_id
-from groundgraph.answers.conversation import BODY_CHARS, CITED, QUOTED, cited_pieces, quoted_passage
+from groundgraph.answers.conversation import BODY_CHARS, CHOSE, CITED, QUOTED, cited_pieces, quoted_passage
 from groundgraph.answers.provenance import (
     HISTORY_TURNS,
     KEPT_AT,
@@ -140,6 +140,8 @@ def _message(draft: Draft, turn: Turn, record: Mapping[str, Any], citations: Seq
     elif citations and not citations[0].get("computed"):
         # The words of a computation lead to nothing that stands near it.
         metadata[QUOTED] = quoted_passage(citations[0])
+    if (chosen := turn["chosen"]) and chosen["choice"]:
+        metadata[CHOSE] = {"question": turn["question"], "label": chosen["choice"]["label"]}
     if pieces := cited_pieces(citations):
         metadata[CITED] = pieces
     return AIMessage(draft["text"], id=answer_id(turn), response_metadata=metadata)

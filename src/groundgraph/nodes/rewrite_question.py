@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 
 from groundgraph.answers.conversation import as_said, recent_conversation
-from groundgraph.answers.listed_replies import listed_items
+from groundgraph.answers.generate_queries import listed_items
 from groundgraph.core.errors import ModelError
 from groundgraph.models.call_model import ChainModel, Passage
 from groundgraph.models.replies import is_refusal, reply_words

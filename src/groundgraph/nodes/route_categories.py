@@ -11,7 +11,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langgraph.runtime import Runtime
 
-from groundgraph.answers.listed_replies import listed_items, said
+from groundgraph.answers.generate_queries import listed_items, said
 from groundgraph.core.errors import ModelError
 from groundgraph.models.call_model import ChainModel, Passage
 from groundgraph.models.replies import list_schema, listed_in, negates, reply_words, text_of

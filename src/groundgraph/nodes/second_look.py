@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from langchain_core.language_models import BaseChatModel
 from langgraph.runtime import Runtime
 
-from groundgraph.answers.listed_replies import MAX_QUERY_CHARS, listed_items
+from groundgraph.answers.generate_queries import MAX_QUERY_CHARS, listed_items
 from groundgraph.answers.provenance import absence_outcome
 from groundgraph.core.errors import ModelError
 from groundgraph.core.turn_values import Ranking, Retrieval

@@ -179,16 +179,26 @@ def corrected(message: str) -> str:
     spoken = spoken_stems(message)
     if not starts or len(starts) != len(spoken) or len(query_stems(message)) >= LONG_MESSAGE:
         return message
+    kept = _behind_corrections(message, starts, spoken)
+    said = _without_correction_behind(message, starts, spoken[kept:])
+    return said[starts[kept] :] if kept else said
+
+
+def _behind_corrections(message: str, starts: Sequence[int], spoken: Sequence[str]) -> int:
+    """The place of the first word behind the phrases with which `message` begins; 0 where there are none."""
     at, kept = 0, 0
     while end := max((_end(spoken, at, phrase) for phrase in _corrections()), default=0):
         single, at = end - at == 1, end
         if at < len(spoken) and not (single and _runs_on(message[starts[at - 1] : starts[at]])):
             kept = at
-    # "9007, I mean".
-    behind = (len(spoken) - len(phrase) for phrase in _corrections() if tuple(spoken[-len(phrase) :]) == phrase)
-    end = min((at for at in behind if kept < at < len(spoken) - 1), default=len(spoken))
-    said = message[: starts[end]].rstrip(" ,;:") if end < len(spoken) else message
-    return said[starts[kept] :] if kept else said
+    return kept
+
+
+def _without_correction_behind(message: str, starts: Sequence[int], spoken: Sequence[str]) -> str:
+    """`message`, whose last words are `spoken`, without such a phrase of several words at its end: "9007, I mean"."""
+    ends = [len(phrase) for phrase in _corrections() if tuple(spoken[-len(phrase) :]) == phrase]
+    length = max((size for size in ends if 1 < size < len(spoken)), default=0)
+    return message[: starts[-length]].rstrip(" ,;:") if length else message
 
 
 def _runs_on(between: str) -> bool:

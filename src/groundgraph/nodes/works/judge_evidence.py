@@ -108,7 +108,7 @@ class Judge:
         mean = await self.background.mean() if self.background and measured else 0.0
 
         def as_judged(results: Sequence[SourceResult]) -> list[SourceResult]:
-            alike = comparable(results, mean)
+            alike = comparable(results, mean) if mean else [*results]
             return with_values(self._fields, asked, alike) if self._fields else alike
 
         return as_judged

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal
 
 from groundgraph.core.evidence import SourceResult, jsonable
@@ -189,12 +190,11 @@ class Computer:
         values = [str(value) for _, vocabulary in known for value in values_said(own, vocabulary)]
         if not all(map(str.islower, values)):
             return "others"
-        called = tuple(
-            stem[:SAME_BEGINNING] for shape, _ in known for stem in _names_in(shape) if len(stem) >= LEAST_NAME
-        )
         filler = language_of(own).filler_in(fold(own)).union(stems(" ".join(values)))
-        left = [one for one in own_words(own) if not one.startswith(called) and one not in filler]
-        return "columns" if not left and (own_words(own) or holds_pronoun(own)) else "something else"
+        called = tuple(chain.from_iterable(_beginnings(shape) for shape, _ in known))
+        asked_for = set(own_words(own)) - filler
+        points = bool(own_words(own)) or holds_pronoun(own)
+        return "columns" if points and all(one.startswith(called) for one in asked_for) else "something else"
 
     def _read_for_rows(self, asked: Question, shapes: Sequence[TableShape]) -> Iterator[Reading]:
         """How the question reads in each table that may hold a row for it, where it may ask for rows."""
@@ -348,9 +348,10 @@ def _rows_and_nothing_else(read: Reading, tables: Sequence[TableShape], *, alone
     return of_column if of_column and of_column.is_whole else None
 
 
-def _names_in(shape: TableShape) -> set[str]:
-    """The stems of the names of a table and its columns."""
-    return set(table_stems(shape)).union(*column_stems(shape))
+def _beginnings(shape: TableShape) -> set[str]:
+    """With what words begin that are forms of those in the names of a table and its columns."""
+    names = set(table_stems(shape)).union(*column_stems(shape))
+    return {stem[:SAME_BEGINNING] for stem in names if len(stem) >= LEAST_NAME}
 
 
 def _holds_one(row: SourceResult, left: Sequence[str]) -> bool:

@@ -199,16 +199,13 @@ class SqlEngine(ABC):
         results = list((named | {row.source_id: row for row in found}).values())
         best = results[0].content if results else ""
         question = Computable(said, asked.filters, tables.version, asked.top_k)
-        note = self._computer.by_rule(question, routed, best)
-        if note is not None:
-            return [note] if note.metadata.get("computed") else [note, *sorted(results, key=_is_empty)][: asked.top_k]
+        if (note := self._computer.by_rule(question, routed, best)) is not None:
+            return _behind_note(note, results)[: asked.top_k]
         if selected := self._selected(question, routed, tables.shapes):
             return selected
-        if pointed := self._pointed_at(question, asked.cited, tables.shapes):
-            return [*pointed, *sorted(results, key=_is_empty)][: asked.top_k]
-        if not named:
-            results = self._computer.named(question, routed, tables.shapes, results)
-        return sorted(results, key=_is_empty)[: asked.top_k]
+        pointed = self._pointed_at(question, asked.cited, tables.shapes)
+        own = results if named or pointed else self._computer.named(question, routed, tables.shapes, results)
+        return [*pointed, *sorted(own, key=_is_empty)][: asked.top_k]
 
     def _selected(
         self, question: Computable, routed: Sequence[TableShape], tables: Sequence[TableShape]
@@ -220,7 +217,7 @@ class SqlEngine(ABC):
             return []
         kept, rows, count = found
         results = [self._result(kept.shape, row, relevance=1.0, score=0.0) for row in rows]
-        shown = [changed(one, metadata={**one.metadata, "asked_for": True}) for one in results]
+        shown = list(map(_asked_for, results))
         told = shown and kept.shape.content_field is None and count.metadata["value"] <= len(shown)
         return shown if told else [count, *shown][: question.most]
 
@@ -229,28 +226,21 @@ class SqlEngine(ABC):
     ) -> list[SourceResult]:
         """The rows that the answer before cites, where the question asks something of them: by their columns it is
         answered, with any other word they are what comes closest."""
-        if not cited or not question.said:
-            return []
-        shapes = [shape for shape in tables if any(key.startswith(f"{shape.name}/") for key in cited)]
-        asks = self._computer.asks_of_rows(question, shapes)
+        keys = {shape.name: _keys_in(shape, cited) for shape in tables}
+        shapes = [shape for shape in tables if keys[shape.name]]
+        asks = self._computer.asks_of_rows(question, shapes) if shapes and question.said else "others"
         if asks == "others":
             return []
-        rows = chain.from_iterable(self._rows_again(shape, cited, question.filters) for shape in shapes)
-        if asks == "columns":
-            return [changed(row, metadata={**row.metadata, "asked_for": True}) for row in rows]
-        return [changed(row, scores={"lexical": 0.0}) for row in rows]
+        rows = chain.from_iterable(self._rows_again(shape, keys[shape.name], question.filters) for shape in shapes)
+        return list(map(_asked_for if asks == "columns" else _closest, rows))
 
-    def _rows_again(self, shape: TableShape, cited: Sequence[str], filters: Filters) -> list[SourceResult]:
-        """Those of the rows with the ids `cited` that are of a table with a key of one column, as they are now."""
-        key = shape.column(shape.primary_key[0]) if len(shape.primary_key) == 1 else None
+    def _rows_again(self, shape: TableShape, keys: Sequence[Any], filters: Filters) -> list[SourceResult]:
+        """The rows with `keys`, which are those of one column, as they are now."""
         database = self._database.computing()
-        if key is None or database is None or not may_match(shape, filters):
+        if database is None or not may_match(shape, filters):
             return []
-        values = [one.removeprefix(f"{shape.name}/") for one in cited if one.startswith(f"{shape.name}/")]
-        numeric = key.kind == "integer"
-        wanted = [int(value) if numeric else value for value in values if not numeric or value.isdecimal()]
-        found = database.first(shape, [{key.name: wanted}, *([filters] if filters else [])], len(wanted) or 1)
-        return [self._result(shape, row, relevance=1.0, score=0.0) for row in found]
+        kept = [one for one in ({shape.primary_key[0]: [*keys]}, filters) if one]
+        return [self._result(shape, row, relevance=1.0, score=0.0) for row in database.first(shape, kept, len(keys))]
 
     def _named_rows(self, tables: Tables, asked: Asked) -> list[SourceResult]:
         """The rows that the question names by their table and key, as in "order 9004": a key is no word to search."""
@@ -360,6 +350,30 @@ def _numbered(said: Sequence[str]) -> list[tuple[str, str]]:
         rest = set(own_words(part)).difference(alone)
         found = own if own or not alone or rest else [(found[-1][0], number) for number in alone]
     return found
+
+
+def _behind_note(note: SourceResult, rows: Sequence[SourceResult]) -> list[SourceResult]:
+    """What was computed alone; behind the word that something would have to be, what was found."""
+    return [note] if note.metadata.get("computed") else [note, *sorted(rows, key=_is_empty)]
+
+
+def _asked_for(row: SourceResult) -> SourceResult:
+    return changed(row, metadata={**row.metadata, "asked_for": True})
+
+
+def _closest(row: SourceResult) -> SourceResult:
+    """The row as one that holds no word of the question."""
+    return changed(row, scores={"lexical": 0.0})
+
+
+def _keys_in(shape: TableShape, cited: Sequence[str]) -> list[Any]:
+    """The keys of the rows of a table among the ids `cited`; none where its key has several columns."""
+    if len(shape.primary_key) != 1:
+        return []
+    values = [one.removeprefix(f"{shape.name}/") for one in cited if one.startswith(f"{shape.name}/")]
+    if not _numeric_key(shape):
+        return values
+    return [int(value) for value in values if value.isdecimal() and len(value) < MOST_DIGITS]
 
 
 def _numeric_key(shape: TableShape) -> str:
