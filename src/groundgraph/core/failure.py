@@ -289,11 +289,15 @@ def _of_status(status: int) -> Kind:
     return "broken" if status >= 500 else "limited" if status == 429 else "rejected"
 
 
+def _is_of_network(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in _NETWORK
+
+
 def _of_class(error: BaseException, part: Part) -> Kind:
     for typed, kind in _TYPED:
         if isinstance(error, typed):
             return kind
-    if isinstance(error, OSError) and error.errno in _NETWORK:
+    if _is_of_network(error):
         return "unreachable"
     names = [base.__name__ for base in type(error).__mro__]
     if named := _named(names):

@@ -80,7 +80,7 @@ async def refuse_gone_step(
 
 def _goes_on(given: Any) -> bool:
     """Whether an input goes on with a turn: none at all, or a person's decision."""
-    return given is None or (isinstance(given, Command) and given.resume is not None)
+    return given is None or _decides(given)
 
 
 # The output of a turn that ended before: from its record, or from its answer where there is none.
