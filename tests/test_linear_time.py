@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 import sys
 import time
 from collections.abc import Iterator
@@ -18,11 +19,15 @@ from patterns_in_package import Held, modules_of, patterns_of
 from text_functions import text_caches, text_functions
 
 import groundgraph
+from groundgraph.answers.citations import CheckedAnswer
 from groundgraph.core.document import Document
 from groundgraph.core.errors import IngestError
+from groundgraph.core.evidence import SourceResult
 from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.ingest.load_html import MAX_ATTRIBUTES, load_html
 from groundgraph.ingest.records import MAX_FIELDS, load_csv, load_jsonl
+from groundgraph.nodes.check_citations import check_prose
+from groundgraph.settings.answers import CitationCheckSettings
 
 # Parts, so that several processes share the work.
 PARTS = 4
@@ -237,3 +242,40 @@ def test_what_people_write_is_not_refused():
     said = _page(f"{script}{comment}<p title='{'a b=c ' * 2000}'>Said.</p><table>{wide}</table>").text
     assert "Said." in said
     assert said.count("| left | 2 |") == 98
+
+
+# Replies and evidence that are long together.
+
+
+def _sentences(size: int, seed: int, form: str, most: int) -> str:
+    """Sentences of words that few others have."""
+    pick = random.Random(seed)
+    said = (" ".join(f"w{chr(97 + n % 26)}{n}" for n in pick.choices(range(3000), k=most)) for _ in range(size // 40))
+    return " ".join(form.format(one.capitalize()) for one in said)
+
+
+REPLIES = {
+    "quotations that stand nowhere": lambda size: _sentences(size, 1, '"{}." [1]', 5),
+    "quotations of the evidence": lambda size: " ".join(
+        f'"{one}" [1].' for one in _sentences(size, 2, "{}.", 7).split(". ")
+    ),
+    "sentences of other words": lambda size: _sentences(size, 3, "{} [1].", 6),
+}
+
+
+@pytest.mark.parametrize("kind", REPLIES)
+def test_a_long_reply_is_checked_against_long_evidence_in_linear_time(kind):
+    clear = text_caches(_modules())
+
+    def check(sized: str) -> None:
+        for empty in clear:
+            empty()
+        reply, content = sized.split("\0")
+        evidence = SourceResult(content=content, source_id="a", source_name="docs", source_type="in_memory")
+        answer = CheckedAnswer(reply, "When is it serviced?", {1: evidence}, 1)
+        check_prose(answer, CitationCheckSettings(), asked_for_citations=True)
+
+    def text(size: int) -> str:
+        return f"{REPLIES[kind](size)}\0{_sentences(size, 2, '{}.', 7)}"
+
+    assert growth(check, text, (10_000, 40_000)) == ""

@@ -209,7 +209,7 @@ def _unsupported(answer: CheckedAnswer, claim: Claim, decimal: str | None) -> It
         spoken = told_language(text) or told_language(answer.written)
         in_other_words = tuple(one for one in texts if spoken and told_language(one) not in (spoken, None))
         missing = list(dict.fromkeys(missing_in(near.beside(_places(in_other_words, frozenset())))))
-    nowhere = set(missing_in(_Places((_together(texts),), texts))) if missing else set()
+    nowhere = set(missing_in(_everywhere(texts))) if missing else set()
     yield from ((number, NOWHERE if number in nowhere else ELSEWHERE) for number in missing)
 
 
@@ -265,6 +265,8 @@ class _Places:
 
 # So many places are asked one by one, which costs less than to look at all of the evidence.
 _MANY = 60
+# And of more than these none is where all that is wanted is whether something stands anywhere.
+_MOST = 500
 
 
 def _places(texts: tuple[str, ...], about: frozenset[str]) -> _Places:
@@ -272,6 +274,13 @@ def _places(texts: tuple[str, ...], about: frozenset[str]) -> _Places:
     # Rounded down: of two or three words in a list or a table none need stand there.
     wanted = int(len(about) * LEAST_SHARED)
     return _Places([place for text in texts for place in _placed(text).near(about, wanted)], texts)
+
+
+@lru_cache(maxsize=64)
+def _everywhere(texts: tuple[str, ...]) -> _Places:
+    """All sentences of `texts`; what stands apart in two of very many may be taken for what one says."""
+    places = _places(texts, frozenset())
+    return places if len(places.some) <= _MOST else _Places((_together(texts),), texts)
 
 
 class _Placed:
