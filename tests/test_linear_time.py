@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import random
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
+from typing import Any
 
 import pytest
 from attack_texts import attacks_on, plain_attacks
@@ -15,6 +19,15 @@ from patterns_in_package import Held, modules_of, patterns_of
 from text_functions import text_caches, text_functions
 
 import groundgraph
+from groundgraph.answers.citations import CheckedAnswer
+from groundgraph.core.document import Document
+from groundgraph.core.errors import IngestError
+from groundgraph.core.evidence import SourceResult
+from groundgraph.ingest.chunkers import HeadingChunker
+from groundgraph.ingest.load_html import MAX_ATTRIBUTES, load_html
+from groundgraph.ingest.records import MAX_FIELDS, load_csv, load_jsonl
+from groundgraph.nodes.check_citations import check_prose
+from groundgraph.settings.answers import CitationCheckSettings
 
 # Parts, so that several processes share the work.
 PARTS = 4
@@ -160,3 +173,109 @@ def test_what_is_left_out_still_exists_and_the_rest_is_found():
     # Far fewer would mean that they are not found any more.
     assert len(_patterns()) > 250
     assert len(_functions()) > 100
+
+
+# Files: what is read of them, and what their chunks carry. Who says too much of one thing is refused.
+
+
+def _taken_in(load: Any, text: str) -> None:
+    """Read `text`, and write down its chunks as a base does."""
+    with suppress(IngestError):
+        document: Document = load(text)
+        json.dumps([[chunk.text, chunk.metadata] for chunk in HeadingChunker()(document)])
+
+
+def _page(text: str) -> Document:
+    return Document("page", load_html(text.encode()).text)
+
+
+def _csv(text: str) -> Document:
+    return load_csv(text, [], "table.csv")
+
+
+def _jsonl(text: str) -> Document:
+    return load_jsonl(text, [], "lines.jsonl")
+
+
+_ATTRIBUTES = " ".join(f"a{number}" for number in range(MAX_ATTRIBUTES))
+_SPANNING = "<tr><td rowspan=1000 colspan=1000>x</td></tr>"
+_ROW = ",".join("1" * MAX_FIELDS)
+FILES = {
+    "attributes of one element": (_page, lambda size: f"<p {' '.join(f'a{n}' for n in range(size // 6))}>text</p>"),
+    "attributes behind a mark": (_page, lambda size: f"<p a='>' {' '.join(f'a{n}' for n in range(size // 6))}>t</p>"),
+    "elements with the most attributes": (_page, lambda size: f"<p {_ATTRIBUTES}>text" * (size // 5000)),
+    "cells that span": (_page, lambda size: f"<table>{_SPANNING * (size // len(_SPANNING))}</table>"),
+    "columns": (_csv, lambda size: "\n".join(",".join(f"{c}{n}" for n in range(size // 12)) for c in "cv")),
+    "columns of one name": (_csv, lambda size: "\n".join(",".join(c * (size // 4)) for c in "cv")),
+    "rows of the most columns": (_csv, lambda size: "\n".join([_ROW] * (2 + size // len(_ROW)))),
+    "fields of a record": (_jsonl, lambda size: json.dumps({f"k{n}": n for n in range(size // 12)})),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_every_file_is_taken_in_in_linear_time_or_refused(kind):
+    load, text = FILES[kind]
+    assert growth(lambda given: _taken_in(load, given), text, (50_000, 200_000)) == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("attributes of one element", "an element of the page has more than 1_000 attributes"),
+        ("attributes behind a mark", "an element of the page has more than 1_000 attributes"),
+        ("cells that span", "the spans of a table repeat its cells more than 10 times over"),
+        ("columns", "one of its records has more than 2_000 fields"),
+        ("columns of one name", "one of its records has more than 2_000 fields"),
+        ("fields of a record", "one of its records has more than 2_000 fields"),
+    ],
+)
+def test_what_says_too_much_of_one_thing_is_refused_and_told(kind, told):
+    load, text = FILES[kind]
+    with pytest.raises(IngestError, match=told):
+        load(text(50_000))
+
+
+def test_what_people_write_is_not_refused():
+    script = "<script>for (i = 0; i <n; " + "i += 1 " * 2000 + ")</script>"
+    comment = "<!-- <p " + "a " * 2000 + "> -->"
+    wide = "<tr><td colspan=99>A heading</td></tr><tr><td rowspan=99>left<td>1</tr>" + "<tr><td>2</tr>" * 98
+    said = _page(f"{script}{comment}<p title='{'a b=c ' * 2000}'>Said.</p><table>{wide}</table>").text
+    assert "Said." in said
+    assert said.count("| left | 2 |") == 98
+
+
+# Replies and evidence that are long together.
+
+
+def _sentences(size: int, seed: int, form: str, most: int) -> str:
+    """Sentences of words that few others have."""
+    pick = random.Random(seed)
+    said = (" ".join(f"w{chr(97 + n % 26)}{n}" for n in pick.choices(range(3000), k=most)) for _ in range(size // 40))
+    return " ".join(form.format(one.capitalize()) for one in said)
+
+
+REPLIES = {
+    "quotations that stand nowhere": lambda size: _sentences(size, 1, '"{}." [1]', 5),
+    "quotations of the evidence": lambda size: " ".join(
+        f'"{one}" [1].' for one in _sentences(size, 2, "{}.", 7).split(". ")
+    ),
+    "sentences of other words": lambda size: _sentences(size, 3, "{} [1].", 6),
+}
+
+
+@pytest.mark.parametrize("kind", REPLIES)
+def test_a_long_reply_is_checked_against_long_evidence_in_linear_time(kind):
+    clear = text_caches(_modules())
+
+    def check(sized: str) -> None:
+        for empty in clear:
+            empty()
+        reply, content = sized.split("\0")
+        evidence = SourceResult(content=content, source_id="a", source_name="docs", source_type="in_memory")
+        answer = CheckedAnswer(reply, "When is it serviced?", {1: evidence}, 1)
+        check_prose(answer, CitationCheckSettings(), asked_for_citations=True)
+
+    def text(size: int) -> str:
+        return f"{REPLIES[kind](size)}\0{_sentences(size, 2, '{}.', 7)}"
+
+    assert growth(check, text, (10_000, 40_000)) == ""

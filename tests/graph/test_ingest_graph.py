@@ -250,6 +250,32 @@ async def test_another_embedding_model_is_refused_and_taken_by_a_rebuild_which_g
     assert (await run_ingest(ingest_graph(settings), {"documents": given})).unchanged == 1
 
 
+async def test_a_model_of_the_same_name_whose_vectors_have_another_size_is_refused_though_no_file_changed(tmp_path):
+    settings = settings_in(tmp_path)
+    folder_of(tmp_path, a="Apples.")
+    await run_ingest(ingest_graph(settings, embeddings=NgramEmbeddings(64)), {"paths": ["docs"]})
+    smaller = ingest_graph(settings, embeddings=NgramEmbeddings(32))
+    told = r"\(64 numbers\); the embedding model now is '.*' \(32 numbers\).*groundgraph ingest --rebuild"
+    with pytest.raises(EmbeddingModelChanged, match=told):
+        await run_ingest(smaller, {"paths": ["docs"]})
+    assert (await run_ingest(smaller, {"paths": ["docs"], "rebuild": True})).written == 1
+    assert (await run_ingest(smaller, {"paths": ["docs"]})).unchanged == 1
+
+
+async def test_while_the_embedding_model_is_down_documents_are_found_unchanged(tmp_path, monkeypatch):
+    settings = settings_in(tmp_path)
+    folder_of(tmp_path, a="Apples.")
+    graph = ingest_graph(settings, embeddings=NgramEmbeddings())
+    await run_ingest(graph, {"paths": ["docs"]})
+
+    async def down(*_):
+        raise ConnectionError("the embedding service is down")
+
+    monkeypatch.setattr(NgramEmbeddings, "aembed_query", down)
+    report = await run_ingest(graph, {"paths": ["docs"]})
+    assert (report.unchanged, report.failed) == (1, [])
+
+
 async def test_every_document_is_counted_once_among_those_that_are_done(tmp_path):
     folder = folder_of(tmp_path, a="Apples.", b=" ")
     for name, content in (("c.pdf", b"no PDF"), ("d.ppt", b"?"), ("e.png", b"?")):

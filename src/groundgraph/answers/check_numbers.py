@@ -10,10 +10,9 @@ from itertools import filterfalse, pairwise, product
 from operator import attrgetter
 from typing import TypeVar
 
-from groundgraph.answers.check_support import windows
+from groundgraph.answers.check_support import held_nearby
 from groundgraph.answers.citations import CheckedAnswer, Claim, named_text, without_programs
 from groundgraph.answers.sentence_index import sentences_of, stems_of
-from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Flag
 from groundgraph.text.follow_up import language_words
 from groundgraph.text.numbers import WORD, Number, Unit, decimal_mark, number_of, rounded, scale_of, unit_of
@@ -203,22 +202,18 @@ def _unsupported(answer: CheckedAnswer, claim: Claim, decimal: str | None) -> It
     about = frozenset(filterfalse(str.isdigit, stems_of(text)))
     evidence, shares = answer.rests_on(claim), says_share(answer.written)
     missing_in = partial(_missing, text, found, shares=shares)
-    near = list(_places(evidence, about))
+    texts = tuple(map(named_text, evidence))
+    near = _places(texts, about)
     missing = list(dict.fromkeys(missing_in(near)))
     if missing:
         spoken = told_language(text) or told_language(answer.written)
-        in_other_words = [result for result in evidence if spoken and _is_foreign(result, spoken)]
-        missing = list(dict.fromkeys(missing_in([*near, *_places(in_other_words, frozenset())])))
-    nowhere = set(missing_in(list(_places(evidence, frozenset())))) if missing else set()
+        in_other_words = tuple(one for one in texts if spoken and told_language(one) not in (spoken, None))
+        missing = list(dict.fromkeys(missing_in(near.beside(_places(in_other_words, frozenset())))))
+    nowhere = set(missing_in(_everywhere(texts))) if missing else set()
     yield from ((number, NOWHERE if number in nowhere else ELSEWHERE) for number in missing)
 
 
-def _is_foreign(result: SourceResult, language: str) -> bool:
-    """Whether a piece of evidence is told to be in another language, and so says the same in other words."""
-    return told_language(named_text(result)) not in (language, None)
-
-
-def _missing(text: str, found: Quantities, places: Sequence[_Place], *, shares: bool) -> Iterator[str]:
+def _missing(text: str, found: Quantities, places: _Places, *, shares: bool) -> Iterator[str]:
     """What of `found`, the quantities of `text`, no place holds."""
     yield from (date.text for date in _not_held(found.dates, places, _holds_date))
     yield from _not_held(found.codes, places, _holds_code)
@@ -232,9 +227,9 @@ def _missing(text: str, found: Quantities, places: Sequence[_Place], *, shares: 
             yield f"the range {low.text} to {high.text}"
 
 
-def _not_held(named: Iterable[T], places: Sequence[_Place], holds: Callable[[_Place, T], bool]) -> list[T]:
+def _not_held(named: Iterable[T], places: _Places, holds: Callable[[_Place, T], bool]) -> list[T]:
     """Those of `named`, each once, that no place holds."""
-    return [one for one in dict.fromkeys(named) if not any(holds(place, one) for place in places)]
+    return [one for one in dict.fromkeys(named) if not places.any_holds(one, holds)]
 
 
 def _leads_to_a_list(word: str, text: str) -> bool:
@@ -250,15 +245,102 @@ class _Place:
     shares: bool
 
 
-def _places(evidence: Iterable[SourceResult], about: frozenset[str]) -> Iterator[_Place]:
-    """What stands in the sentences of `evidence` near which the share `LEAST_SHARED` of `about` stands."""
+@dataclass(frozen=True)
+class _Places:
+    """Some sentences of the evidence, which is `texts`."""
+
+    some: Sequence[_Place]
+    texts: tuple[str, ...]
+
+    def beside(self, others: _Places) -> _Places:
+        """These and others."""
+        return _Places([*self.some, *others.some], (*self.texts, *others.texts))
+
+    def any_holds(self, one: T, holds: Callable[[_Place, T], bool]) -> bool:
+        """Whether a place holds `one`; of many each is asked only where all the evidence together does."""
+        if len(self.some) > _MANY and not holds(_together(self.texts), one):
+            return False
+        return any(holds(place, one) for place in self.some)
+
+
+# So many places are asked one by one, which costs less than to look at all of the evidence.
+_MANY = 60
+# And of more than these none is where all that is wanted is whether something stands anywhere.
+_MOST = 500
+
+
+def _places(texts: tuple[str, ...], about: frozenset[str]) -> _Places:
+    """What stands in the sentences of `texts` near which the share `LEAST_SHARED` of `about` stands."""
     # Rounded down: of two or three words in a list or a table none need stand there.
     wanted = int(len(about) * LEAST_SHARED)
-    for text in map(named_text, evidence):
-        decimal, shares = decimal_mark(text), says_share(text)
-        for sentence, window in zip(sentences_of(text), windows(text), strict=True):
-            if len(about & window) >= wanted:
-                yield _Place(stock(text[sentence.start : sentence.end], decimal), shares)
+    return _Places([place for text in texts for place in _placed(text).near(about, wanted)], texts)
+
+
+@lru_cache(maxsize=64)
+def _everywhere(texts: tuple[str, ...]) -> _Places:
+    """All sentences of `texts`; what stands apart in two of very many may be taken for what one says."""
+    places = _places(texts, frozenset())
+    return places if len(places.some) <= _MOST else _Places((_together(texts),), texts)
+
+
+class _Placed:
+    """The sentences of a piece of evidence, each looked at when it is asked for."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._sentences = sentences_of(text)
+        self._decimal, self._shares = decimal_mark(text), says_share(text)
+        self._known: dict[int, _Place] = {}
+
+    def near(self, about: frozenset[str], wanted: int) -> list[_Place]:
+        """Those of which the window holds `wanted` of `about`, in order."""
+        if not wanted:
+            return [self._at(number) for number in range(len(self._sentences))]
+        held = held_nearby(self._text, about)
+        return [self._at(number) for number in sorted(held) if held[number] >= wanted]
+
+    def _at(self, number: int) -> _Place:
+        if number not in self._known:
+            one = self._sentences[number]
+            self._known[number] = _Place(stock(self._text[one.start : one.end], self._decimal), self._shares)
+        return self._known[number]
+
+
+@lru_cache(maxsize=1024)
+def _placed(text: str) -> _Placed:
+    return _Placed(text)
+
+
+@lru_cache(maxsize=64)
+def _together(texts: tuple[str, ...]) -> _Place:
+    """All that stands in `texts`: whatever one of their sentences holds, this does."""
+    places = _places(texts, frozenset()).some
+    stocks = [place.stock for place in places]
+    return _Place(
+        Stock(
+            _all_offers(one.certain for one in stocks),
+            _all_offers(one.doubtful for one in stocks),
+            _all_offers(one.undecided for one in stocks),
+            tuple(dict.fromkeys(date for one in stocks for date in one.dates)),
+            frozenset[int]().union(*(one.times for one in stocks)),
+            frozenset[int]().union(*(one.clock for one in stocks)),
+            frozenset[tuple[float, float]]().union(*(one.pairs for one in stocks)),
+            "\n".join(one.squeezed for one in stocks),
+            frozenset[float]().union(*(one.scales for one in stocks)),
+            frozenset[str]().union(*(one.long for one in stocks)),
+        ),
+        any(place.shares for place in places),
+    )
+
+
+def _all_offers(offers: Iterable[Offers]) -> Offers:
+    units: dict[float, set[tuple[Unit | None, Unit | None]]] = {}
+    amounts: set[Amount] = set()
+    for one in offers:
+        amounts |= one.amounts
+        for value, of in one.units.items():
+            units.setdefault(value, set()).update(of)
+    return Offers({value: frozenset(of) for value, of in units.items()}, frozenset(amounts))
 
 
 def _holds_number(place: _Place, number: Number, *, shares: bool) -> bool:

@@ -7,9 +7,11 @@ server sends no token to the client" share all of their words.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
+from itertools import chain
 
 from groundgraph.answers.citations import CheckedAnswer, Claim, bare, named_text, without_fences
 from groundgraph.answers.label_gate import CODE
@@ -253,8 +255,8 @@ def support_of(answer: CheckedAnswer, claim: Claim, held: Collection[str] = ()) 
 def _most_nearby(rest: frozenset[str], anywhere: frozenset[str], results: Sequence[SourceResult]) -> int:
     best = 0
     for result in results:
-        for window in windows(result.content) if best < len(anywhere) else ():
-            best = max(best, len(rest & window))
+        if best < len(anywhere):
+            best = max(best, *held_nearby(result.content, rest).values(), 0)
     return best
 
 
@@ -263,6 +265,22 @@ def windows(text: str) -> tuple[frozenset[str], ...]:
     """For each sentence of `text`, the stems of it and of its two neighbours."""
     own = [sentence.stems for sentence in sentences_of(text)]
     return tuple(frozenset[str]().union(*own[max(0, at - 1) : at + 2]) for at in range(len(own)))
+
+
+@lru_cache(maxsize=4096)
+def _windows_with(text: str) -> dict[str, list[int]]:
+    """By stem the numbers of the `windows` of `text` that hold it."""
+    found: dict[str, list[int]] = {}
+    for number, window in enumerate(windows(text)):
+        for one in window:
+            found.setdefault(one, []).append(number)
+    return found
+
+
+def held_nearby(text: str, wanted: Iterable[str]) -> Counter[int]:
+    """How many of the stems `wanted` each of the `windows` of `text` holds that holds any."""
+    holding = _windows_with(text)
+    return Counter(chain.from_iterable(holding.get(one, ()) for one in wanted))
 
 
 def lexical_support(answer: CheckedAnswer) -> float:

@@ -27,6 +27,10 @@ _RAISED_BEHIND = re.compile(r"(?<=[^\W\d_])\x1f([0-9]+)|(?<=[0-9])([\x1d\x1f])(?
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 # No cell spans more rows or columns than so many, whatever it says.
 _MAX_SPAN = 100
+# What spans repeat of a table has at most so many times the size of the table, each cell of which counts as so many
+# characters more than it holds; a table that people read is far below both.
+_MOST_REPEATED = 10
+_CELL = 20
 # What is struck out holds no more.
 _STRUCK = ("del", "s", "strike")
 # What Markdown would take for a heading, a fence or a rule although the page means words.
@@ -56,16 +60,28 @@ def is_layout(table: Any) -> bool:
 
 
 def table_rows(table: Any) -> list[list[str]]:
-    """The cells of each row that has any text; one that spans rows stands in each of them."""
+    """The cells of each row that has any text; one that spans rows stands in each of them.
+
+    Raises:
+        IngestError: the spans of its cells repeat the table many times over.
+    """
     rows: list[list[str]] = []
     # By column, what reaches into the rows below, and into how many.
     below: dict[int, tuple[str, int]] = {}
-    for row in table.iter("tr"):
-        given = [(_words("".join(_inline_text(cell))).replace("\n", " "), cell) for cell in row.xpath("./td|./th")]
-        spread = list(_spread(given, below))
-        if any(text for text, _ in given):
+    given = [[(_cell_text(cell), cell) for cell in row.xpath("./td|./th")] for row in table.iter("tr")]
+    left = _MOST_REPEATED * sum(len(text) + _CELL for row in given for text, _ in row)
+    for row in given:
+        spread = list(_spread(row, below))
+        left -= sum(len(text) + 1 for text in spread) - sum(len(text) + 1 for text, _ in row)
+        if left < 0:
+            raise IngestError(f"the spans of a table repeat its cells more than {_MOST_REPEATED} times over")
+        if any(text for text, _ in row):
             rows.append(spread)
     return rows
+
+
+def _cell_text(cell: Any) -> str:
+    return _words("".join(_inline_text(cell))).replace("\n", " ")
 
 
 def _spread(given: list[tuple[str, Any]], below: dict[int, tuple[str, int]]) -> Iterator[str]:
@@ -211,6 +227,16 @@ _CONSENT = re.compile(r"cookie|consent|gdpr", re.IGNORECASE)
 _BANNER = re.compile(r"(?:cookies?|consent|gdpr)[-_]?(?:banner|bar|notice|popup|modal|overlay|wall|law|manager)", re.I)
 _MAX_BANNER_CHARS = 2000
 _MENU_SHARE = 0.8
+# The parser compares each attribute of an element with all before it.
+MAX_ATTRIBUTES = 1000
+# An attribute as parsers of HTML tell it, a comment, and what begins an element, its attributes and its end.
+_ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s>]*+))?+"""
+_ONE_ATTRIBUTE = re.compile(_ATTRIBUTE)
+_ELEMENT = re.compile(
+    rf"<!--(?:-?>|.*?(?:--!?>|\Z))|<([a-z][^\s/>]*+)((?:{_ATTRIBUTE})*+)([\s/]*+)", re.IGNORECASE | re.DOTALL
+)
+# What stands in these is no markup.
+_RAW = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style")}
 
 
 @dataclass(frozen=True)
@@ -236,6 +262,8 @@ def load_html(data: bytes) -> Page:
     """
     trafilatura = optional_package("trafilatura", "HTML")
     text, warnings = decode_html(data)
+    if any(count > MAX_ATTRIBUTES for count in _attribute_counts(text)):
+        raise IngestError(f"an element of the page has more than {MAX_ATTRIBUTES:_} attributes")
     try:
         tree = trafilatura.load_html(_XML_DECLARATION.sub("", _CONTROL.sub(_REPLACEMENT, text)))
         if tree is None:
@@ -249,6 +277,20 @@ def load_html(data: bytes) -> Page:
     if not re.search(r"\w", markdown):
         raise IngestError(NO_TEXT)
     return Page(markdown, title, tuple(warnings))
+
+
+def _attribute_counts(text: str) -> Iterator[int]:
+    """How many attributes each element of the page has."""
+    at = 0
+    while found := _ELEMENT.search(text, at):
+        at = found.end()
+        if found[1] is None:
+            continue
+        yield sum(1 for _ in _ONE_ATTRIBUTE.finditer(found[2]))
+        raw = None if "/" in found[3] else _RAW.get(found[1].lower())
+        if raw is not None:
+            closed = raw.search(text, at)
+            at = closed.start() if closed else len(text)
 
 
 def decode_html(data: bytes) -> tuple[str, list[str]]:

@@ -19,6 +19,8 @@ from groundgraph.ingest.read_file import MAX_CHARS
 from groundgraph.text.original import FILE_LINE, FILE_ROW
 
 MAX_RECORDS = 200_000
+# Each chunk of a record carries all of its fields.
+MAX_FIELDS = 2_000
 _SPACE = "\n\n"
 _NAMED = 10
 
@@ -42,11 +44,13 @@ class Records:
             place: where it stands in the file, as `Original` reads it.
 
         Raises:
-            IngestError: these are too many records, or too much text.
+            IngestError: these are too many records or fields, or too much text.
         """
         present = [field for field in fields if field[1]]
         if not present:
             return
+        if len(present) > MAX_FIELDS:
+            raise IngestError(f"one of its records has more than {MAX_FIELDS:_} fields; keep those that are asked for")
         text = clean_text("\n".join([f"{name}: {shown}" for name, shown, _ in present]))
         start = self._end + (len(_SPACE) if self._parts else 0)
         self._end = start + len(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -94,7 +95,8 @@ def find_documents(
             lost = await _rebuild(store, identity, embedder)
             total = await _plan_stored(plan, store)
         elif not state.get("dry_run"):
-            lost = await store.open(identity)
+            # Whoever shares a run out has asked already.
+            lost = await store.open(identity) if share else await _open(store, identity, embedder)
         refused = reasons(plan.found.failed)
         again = {file.name for file in plan.found.files}
         report: ReportValues = {
@@ -201,6 +203,23 @@ def _total(given: Any, plan: Plan) -> int | None:
     return len(plan.found.failed) + len(plan.files) + len(plan.addresses) + (len(given) if given is not None else 0)
 
 
+async def _open(store: KnowledgeStore, identity: BaseIdentity, embedder: Embedder | None) -> Sequence[str]:
+    """Open the base; what opening it took out.
+
+    Raises:
+        EmbeddingModelChanged: the base holds vectors of another model, or of other sizes than the model gives now.
+    """
+    # While the model is down, unchanged documents need none, and others tell why they failed.
+    with suppress(Exception):
+        identity = await _exact(identity, embedder) if embedder else identity
+    return await store.open(identity)
+
+
+async def _exact(identity: BaseIdentity, embedder: Embedder) -> BaseIdentity:
+    """With the size of the vectors, which a model may have changed while it kept its name."""
+    return replace(identity, dimension=len(await embedder.embed_query("dimension")))
+
+
 async def _rebuild(store: KnowledgeStore, identity: BaseIdentity, embedder: Embedder | None) -> Sequence[str]:
     """Open the base and drop its vectors when they are of another embedding model; what opening it took out.
 
@@ -208,8 +227,7 @@ async def _rebuild(store: KnowledgeStore, identity: BaseIdentity, embedder: Embe
     """
     if embedder is None:
         return await store.open(identity, rebuild=True)
-    # A model may have changed its dimension and kept its name.
-    exact = replace(identity, dimension=len(await embedder.embed_query("dimension")))
+    exact = await _exact(identity, embedder)
     try:
         return await store.open(exact)
     except EmbeddingModelChanged:

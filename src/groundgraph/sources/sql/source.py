@@ -218,7 +218,7 @@ class SqlSource(NamedSource):
             FilterInvalid: a filter or a computation names a field or value that is not declared.
         """
         server = self._options.server
-        vectors = await question_vectors(server, intent.text_queries) if server else None
+        vectors = await question_vectors(server, intent.text_queries, self._name) if server else None
         return await self.with_engine(
             lambda engine: engine.answer(intent, top_k=top_k, score_threshold=score_threshold, vectors=vectors)
         )

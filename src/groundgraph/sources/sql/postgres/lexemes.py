@@ -13,6 +13,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Float,
+    Integer,
     String,
     bindparam,
     case,
@@ -145,10 +146,30 @@ def some_rows(shape: TableShape, limit: int) -> Any:
     return _rows(shape).order_by(*(column(name) for name in shape.primary_key)).limit(limit)
 
 
-def nearest_statement(shape: TableShape, near: Near, filters: Mapping[str, Any], limit: int) -> Any:
-    """Selects the columns and the cosine of the rows whose vectors are nearest; an index of pgvector serves it."""
+def nearest_statement(
+    shape: TableShape, near: Near, filters: Mapping[str, Any], limit: int, *, exact: bool = False
+) -> Any:
+    """Selects the columns and the cosine of the rows whose vectors are nearest.
+
+    An index of pgvector serves it, unless it is to be `exact`: such an index gives the rows that are about nearest of
+    the whole table, and those that `filters` keep may be none of them.
+    """
     known = column(near.field).is_not(None)
-    return _rows(shape, near).where(known, where(shape, filters)).order_by(near.distance()).limit(limit)
+    # No index serves the order of a sum.
+    order = near.distance() + literal(0.0, Float(53)) if exact else near.distance()
+    return _rows(shape, near).where(known, where(shape, filters)).order_by(order).limit(limit)
+
+
+# pgvector's largest.
+_MOST_LOOKED_AT = 1_000
+
+
+def look_further(limit: int) -> Any:
+    """Has an HNSW index give `limit` rows, which are 40 by default, until the transaction ends; what the owner of the
+    database set is never lessened."""
+    now = func.coalesce(func.nullif(func.current_setting("hnsw.ef_search", True), ""), "0")
+    most = func.greatest(cast(now, Integer), min(limit, _MOST_LOOKED_AT))
+    return select(func.set_config("hnsw.ef_search", cast(most, String), True))
 
 
 def average_statement(shape: TableShape, near: Near, sample: int) -> Any:

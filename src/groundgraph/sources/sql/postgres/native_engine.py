@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, func, literal_column, select, text
 
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.failure import degraded
 from groundgraph.core.latest import Latest
 from groundgraph.search.rank import Passage, Pool, Question, Scorer, by_seeds, rank, seeds_of
 from groundgraph.sources.sql.any_database import Version
@@ -25,6 +26,7 @@ from groundgraph.sources.sql.postgres.lexemes import (
     Weighted,
     average_statement,
     candidates_statement,
+    look_further,
     nearest_statement,
     some_rows,
 )
@@ -194,11 +196,13 @@ class NativeEngine(SqlEngine):
             return Pool(passages)
         # Each row once.
         found = {row_key(*one.payload): one for one in passages}
-        for number, row in enumerate(self._nearest(connection, shape, near, asked), len(passages)):
+        for number, row in enumerate(self._nearest(connection, shape, near, asked, kept), len(passages)):
             if (key := row_key(shape, row.values)) not in found:
                 found[key] = _passage(scorer, (place, number), shape, row)
-        average = connection.execute(average_statement(shape, near, _SAMPLED_ROWS)).scalar_one() or 0.0
-        return Pool(list(found.values()), average, self._options.vector_weight)
+        average = connection.execute(average_statement(shape, near, _SAMPLED_ROWS)).scalar_one()
+        if average is None and self._rows(connection, shape, tables):
+            degraded(self._name, "vectors", f"no row of '{shape.name}' has one in '{near.field}'")
+        return Pool(list(found.values()), average or 0.0, self._options.vector_weight)
 
     def _question(self, connection: Connection, shape: TableShape, tables: Tables, terms: Sequence[Term]) -> Question:
         # The order is that of the question, which tells neighbouring words.
@@ -207,9 +211,24 @@ class NativeEngine(SqlEngine):
         rows = max(self._rows(connection, shape, tables), 1, *df.values())
         return Question([term.stem for term in terms], df, rows, self._length(connection, shape, tables))
 
-    def _nearest(self, connection: Connection, shape: TableShape, near: Near, asked: Asked) -> list[_Row]:
-        statement = nearest_statement(shape, near, asked.filters, max(FETCHED, 2 * asked.top_k))
-        return [_read_near(shape, row, near) for row in connection.execute(statement)]
+    def _nearest(
+        self, connection: Connection, shape: TableShape, near: Near, asked: Asked, kept: int | None
+    ) -> list[_Row]:
+        """The rows with the nearest vectors, of which the filters keep `kept`. No index of pgvector may lose one that
+        they keep: of few all are compared, and of many where the index gives too few."""
+        limit = max(FETCHED, 2 * asked.top_k)
+
+        def nearest(*, exact: bool) -> list[_Row]:
+            statement = nearest_statement(shape, near, asked.filters, limit, exact=exact)
+            return [_read_near(shape, row, near) for row in connection.execute(statement)]
+
+        if kept is None:
+            return nearest(exact=False)
+        if kept < MOST_KEPT_ROWS:
+            return nearest(exact=True)
+        connection.execute(look_further(limit))
+        found = nearest(exact=False)
+        return found if len(found) == limit else nearest(exact=True)
 
     def _candidates(
         self,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from groundgraph.search.rank import query_vector, wants_vector
 from groundgraph.sources.check_options import is_number, is_whole
 from groundgraph.sources.sql.shape import TableShape
 from groundgraph.text.words import detect_language, language_data
@@ -94,14 +96,15 @@ OPTIONS = ("text_index", "text_config", "pool_size", "statement_timeout", "vecto
 # The vectors of questions to a table with a column of vectors.
 
 
-async def question_vectors(options: PostgresOptions, texts: Sequence[str]) -> dict[str, list[float]]:
+async def question_vectors(options: PostgresOptions, texts: Sequence[str], source: str) -> dict[str, list[float]]:
     """By text its unit vector; none for a text in a language that the model does not know.
 
-    Raises:
-        EmbeddingFailed: the model gave no usable vector.
+    Where the model fails, which is told as a degradation of `source`, the words are searched alone.
     """
     embedder = options.embedder
     if embedder is None or not options.vector_field:
         return {}
-    known = [text for text in dict.fromkeys(texts) if text.strip() and embedder.speaks(detect_language(text))]
-    return {text: [float(value) for value in await embedder.embed_query(text)] for text in known}
+    wanted = [text for text in dict.fromkeys(texts) if wants_vector(embedder, text)]
+    made = await asyncio.gather(*(query_vector(embedder, text, source) for text in wanted))
+    pairs = zip(wanted, made, strict=True)
+    return {text: [float(value) for value in vector] for text, vector in pairs if vector is not None}
