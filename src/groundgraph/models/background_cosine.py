@@ -42,7 +42,7 @@ class BackgroundCosine:
         try:
             rows = await self._embedder.embed_texts(list(language_data("en", "unrelated")))
         except Exception as error:  # whatever a provider raises: the estimate is only less sure without it
-            _logger.warning("The background of the embedding model's cosines could not be measured: %s", error)
+            _logger.info("The background of the embedding model's cosines could not be measured: %s", error)
             return None
         count = len(rows)
         return (float((rows @ rows.T).sum()) - count) / (count * (count - 1))

@@ -97,7 +97,7 @@ class Judge:
         why |= {view.refs[at][0]: OTHER_VALUE for at in others}
         ranking = self._ranking(view, held, found=bool(stay), good=good)
         if values:
-            note = self.prompts.note("earlier_value", view.turn["language"], values=sorted(values))
+            note = self.prompts.note("earlier_value", view.turn["language"], values=", ".join(sorted(values)))
             ranking["issues"] = [*ranking["issues"], note]
         return Change(stay, ranking=ranking, why=why)
 
