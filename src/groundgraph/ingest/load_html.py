@@ -230,10 +230,10 @@ _MENU_SHARE = 0.8
 # The parser compares each attribute of an element with all before it.
 MAX_ATTRIBUTES = 1000
 # An attribute as parsers of HTML tell it, a comment, and what begins an element, its attributes and its end.
-_ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s>]*+))?+"""
+_ATTRIBUTE = r"""[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s>]*+))?+"""
 _ONE_ATTRIBUTE = re.compile(_ATTRIBUTE)
 _ELEMENT = re.compile(
-    rf"<!--(?:-?>|.*?(?:--!?>|\Z))|<([a-z][^\s/>]*+)((?:{_ATTRIBUTE})*+)([\s/]*+)", re.IGNORECASE | re.DOTALL
+    rf"<!--(?:-?>|.*?(?:--!?>|\Z))|<([a-z][^\s/>]*+)((?:[\s/]*+{_ATTRIBUTE})*+)([\s/]*+)", re.IGNORECASE | re.DOTALL
 )
 # What stands in these is no markup.
 _RAW = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style")}

@@ -158,8 +158,8 @@ async def test_an_index_over_vectors_loses_no_row_that_a_filter_keeps(vector_ser
         CREATE TABLE notes (id int PRIMARY KEY, body text, tenant text, near vector(3));
         INSERT INTO notes SELECT n, 'Of the others.', 'others', ARRAY[1, 0.1 * random(), 0.1 * random()]::vector
             FROM generate_series(1, 2000) n;
-        INSERT INTO notes SELECT n, 'Far away.', 'ours', ARRAY[0.1 * random() - 0.5, 1, 0.1 * random()]::vector
-            FROM generate_series(2001, 2000 + {kept}) n;
+        INSERT INTO notes SELECT n, 'Far away.', 'ours', ARRAY[cos(turn), sin(turn), 0.1 * random()]::vector
+            FROM (SELECT n, 0.8 + random() AS turn FROM generate_series(2001, 2000 + {kept}) n) AS turned;
         INSERT INTO notes VALUES (0, 'The seal drips.', 'ours', '[0.8, 0.6, 0]');
         CREATE INDEX ON notes USING gin (to_tsvector('english', body));
         CREATE INDEX ON notes USING {index};
