@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import filterfalse, pairwise, product
 from operator import attrgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from groundgraph.answers.check_support import held_nearby
 from groundgraph.answers.citations import CheckedAnswer, Claim, named_text, without_programs
@@ -316,18 +316,22 @@ def _together(texts: tuple[str, ...]) -> _Place:
     """All that stands in `texts`: whatever one of their sentences holds, this does."""
     places = _places(texts, frozenset()).some
     stocks = [place.stock for place in places]
+
+    def every(name: str) -> frozenset[Any]:
+        return frozenset().union(*map(attrgetter(name), stocks))
+
     return _Place(
         Stock(
             _all_offers(one.certain for one in stocks),
             _all_offers(one.doubtful for one in stocks),
             _all_offers(one.undecided for one in stocks),
             tuple(dict.fromkeys(date for one in stocks for date in one.dates)),
-            frozenset[int]().union(*(one.times for one in stocks)),
-            frozenset[int]().union(*(one.clock for one in stocks)),
-            frozenset[tuple[float, float]]().union(*(one.pairs for one in stocks)),
+            every("times"),
+            every("clock"),
+            every("pairs"),
             "\n".join(one.squeezed for one in stocks),
-            frozenset[float]().union(*(one.scales for one in stocks)),
-            frozenset[str]().union(*(one.long for one in stocks)),
+            every("scales"),
+            every("long"),
         ),
         any(place.shares for place in places),
     )

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import filterfalse
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -379,9 +380,9 @@ def _judgements(file: Path, corpora: Iterable[Corpus], queries: set[str]) -> tup
     others = [query for query, _, _ in rows if query not in queries]
     own = [row for row in rows if row[0] in queries]
     judged = _by_query(own, file)
-    missing = [document for _, document, _ in own if document not in documents]
-    example = f", such as '{others[0]}'" if others else ""
+    missing = list(filterfalse(documents.__contains__, (document for _, document, _ in own)))
     if not judged:
+        example = "".join(f", such as '{query}'" for query in others[:1])
         raise ConfigurationError(f"{file} judges no query of the queries file{example}")
     if len(others) + len(missing) == len(rows):
         raise ConfigurationError(f"{file} judges no passage of a corpus; '{missing[0]}', for example, is in none")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,12 +72,16 @@ def table_rows(table: Any) -> list[list[str]]:
     left = _MOST_REPEATED * sum(len(text) + _CELL for row in given for text, _ in row)
     for row in given:
         spread = list(_spread(row, below))
-        left -= sum(len(text) + 1 for text in spread) - sum(len(text) + 1 for text, _ in row)
+        left -= _size(spread) - _size(text for text, _ in row)
         if left < 0:
             raise IngestError(f"the spans of a table repeat its cells more than {_MOST_REPEATED} times over")
         if any(text for text, _ in row):
             rows.append(spread)
     return rows
+
+
+def _size(texts: Iterable[str]) -> int:
+    return sum(len(text) + 1 for text in texts)
 
 
 def _cell_text(cell: Any) -> str:

@@ -199,10 +199,15 @@ class NativeEngine(SqlEngine):
         for number, row in enumerate(self._nearest(connection, shape, near, asked, kept), len(passages)):
             if (key := row_key(shape, row.values)) not in found:
                 found[key] = _passage(scorer, (place, number), shape, row)
-        average = connection.execute(average_statement(shape, near, _SAMPLED_ROWS)).scalar_one()
+        average = self._average(connection, shape, tables, near)
+        return Pool(list(found.values()), average, self._options.vector_weight)
+
+    def _average(self, connection: Connection, shape: TableShape, tables: Tables, near: Near) -> float:
+        """The mean cosine of rows of a table; 0 where none has a vector, which is told."""
+        average: float | None = connection.execute(average_statement(shape, near, _SAMPLED_ROWS)).scalar_one()
         if average is None and self._rows(connection, shape, tables):
             degraded(self._name, "vectors", f"no row of '{shape.name}' has one in '{near.field}'")
-        return Pool(list(found.values()), average or 0.0, self._options.vector_weight)
+        return average or 0.0
 
     def _question(self, connection: Connection, shape: TableShape, tables: Tables, terms: Sequence[Term]) -> Question:
         # The order is that of the question, which tells neighbouring words.
