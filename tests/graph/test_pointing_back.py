@@ -92,6 +92,15 @@ async def test_what_was_counted_is_listed(graph: Any, questions: list[str], rows
     assert len(output["citations"]) == len(rows)
 
 
+async def test_what_is_counted_behind_a_document_is_not_taken_for_another_document(company: SqlSource) -> None:
+    handbook = InMemorySource(
+        ["Open orders are shipped on working days; orders stay open for a week."], name="handbook"
+    )
+    graph = turns.build(sources=[company, handbook], base={"synthesis": {"style": "structured"}}, memory=True)
+    output = await talk(graph, "When are open orders shipped?", "And how many orders are open?")
+    assert "where status = open: 2" in output["answer"]
+
+
 async def test_a_month_is_of_the_year_asked_about_before_and_its_count_stands_first(graph: Any) -> None:
     output = await talk(graph, "How many orders were ordered in February 2026?", "and in April?")
     assert output["outcome"] == "answered"

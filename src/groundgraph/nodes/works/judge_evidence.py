@@ -83,8 +83,7 @@ class Judge:
         others, values = self._of_others(view, asked, found) if self._fields else (set[int](), frozenset[str]())
         if _leans(view.state):
             others |= found_beside(found, [ref[0] for ref in view.refs], _leaning(view.state))
-            cited = cited_before(view.state.get("messages", []), view.turn)
-            others |= found_elsewhere(question_of(view.turn["question"]), found, cited)
+            others |= _elsewhere(view, found)
         behind = of_numbered(asked, found).others - others
         pairs = list(zip(view.refs, found, strict=True))
         known = [pair for at, pair in enumerate(pairs) if at not in others | behind]
@@ -321,6 +320,15 @@ def _leaning(state: RankingInput) -> set[str]:
     """The keys of what was found for the message behind what it leans on."""
     asked = state["intent"]["text_queries"][0]
     return {ref[0] for entry in state["retrievals"].values() if entry["query"] == asked for ref in entry["refs"]}
+
+
+def _elsewhere(view: View, found: Sequence[SourceResult]) -> set[int]:
+    """The places of what is of another document than the one that was cited. What a source states, or says that it
+    would have to compute, it read out of the whole conversation."""
+    if any(is_stated(result.metadata) or result.metadata.get(NEEDS) for result in found):
+        return set()
+    cited = cited_before(view.state.get("messages", []), view.turn)
+    return found_elsewhere(question_of(view.turn["question"]), found, cited)
 
 
 def _apart(view: View, results: Sequence[SourceResult]) -> Apart | None:
