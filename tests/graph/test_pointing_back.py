@@ -210,3 +210,15 @@ async def test_of_two_questions_the_one_of_which_nothing_is_found_is_named(quest
     output = await turns.ask(turns.build(sources=[source]), question)
     assert "12 days" in output["answer"]
     assert any("weigh" in note for note in output["notes"])
+
+
+async def test_another_document_needs_more_than_one_word_of_what_it_points_at() -> None:
+    texts = [
+        {"id": "oauth.md#1", "content": "The error code invalid_grant means that the grant has expired."},
+        {"id": "sockets.md#1", "content": "A websocket that is closed early sends an error response."},
+    ]
+    graph = turns.build(
+        sources=[InMemorySource(texts, name="docs")], base={"synthesis": {"style": "structured"}}, memory=True
+    )
+    output = await talk(graph, "What does the error code invalid_grant mean?", "Who sends it?")
+    assert output["outcome"] == "insufficient" or has_doubt(output, Prompts())

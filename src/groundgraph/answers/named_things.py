@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, compress
-from operator import not_
+from operator import and_, not_
 from typing import NamedTuple
 
 from groundgraph.answers.agreement import held_in_any_form
@@ -212,6 +212,10 @@ class _Leaning(NamedTuple):
         """Whether `result` holds all that the message names."""
         return self.own <= held_in_any_form(self.own, result) and _holds_numbers(self.numbers, result)
 
+    def holds_most(self, result: SourceResult) -> bool:
+        """Whether `result` holds more than half of the words of the questions before."""
+        return 2 * len(held_in_any_form(self.behind, result)) > len(self.behind)
+
     def fits(self, result: SourceResult, evidence: Sequence[SourceResult]) -> bool:
         """Whether `result` has to do with the questions before: it holds a word of them, or another number is asked
         about in the same document."""
@@ -224,13 +228,22 @@ class _Leaning(NamedTuple):
         return any(_holds_numbers(self.numbers_behind, one) and held_in_any_form(self.behind, one) for one in near)
 
 
-def stands_apart(message: str, behind: Sequence[str], evidence: Sequence[SourceResult]) -> Apart | None:
+def stands_apart(
+    message: str, behind: Sequence[str], evidence: Sequence[SourceResult], cited: Collection[tuple[str, str]]
+) -> Apart | None:
     """What the follow-up `message` names that stands in no piece that fits the questions `behind` it; None where one
-    piece holds both, or one of the two names nothing that any piece holds."""
+    piece holds both, or one of the two names nothing that any piece holds.
+
+    Where "it" points at what was `cited`, see `found_elsewhere`, a piece of another document must hold most of the
+    words of these questions.
+    """
     asked = _Leaning.of(message, behind, evidence)
     if lacking := asked.lacking_numbers(evidence):
         return Apart(lacking, lacking=True)
-    if not asked.names_something or any(asked.is_answered_by(result, evidence) for result in evidence):
+    near = _near_those(cited, evidence) if cited else [True] * len(evidence)
+    told = [asked.is_answered_by(result, evidence) for result in evidence]
+    elsewhere = compress(evidence, map(and_, told, map(not_, near)))
+    if not asked.names_something or any(map(and_, told, near)) or any(map(asked.holds_most, elsewhere)):
         return None
     named = [match.group() for match in WORD.finditer(_NUMBER.sub(" ", message))]
     own = [word for word in named if not asked.own.isdisjoint(stems(word))]
@@ -246,14 +259,19 @@ def found_elsewhere(message: str, evidence: Sequence[SourceResult], cited: Colle
         evidence: everything that was found.
         cited: the source and the id of what the answer before cites.
     """
-    holders = {(source, _holder(key)) for source, key in cited}
-    near = [(result.source_name, _holder(result.source_id)) in holders for result in evidence]
+    near = _near_those(cited, evidence)
     own = frozenset(own_words(message))
     if not own or not any(near) or all(near):
         return set()
     told = [len(held_in_any_form(own, result)) for result in evidence]
     here, elsewhere = max(compress(told, near)), max(compress(told, map(not_, near)))
     return {*compress(range(len(near)), map(not_, near))} if here and here >= elsewhere else set()
+
+
+def _near_those(cited: Collection[tuple[str, str]], evidence: Sequence[SourceResult]) -> list[bool]:
+    """Of each piece whether it stands in a document or table of those `cited`."""
+    holders = {(source, _holder(key)) for source, key in cited}
+    return [(result.source_name, _holder(result.source_id)) in holders for result in evidence]
 
 
 def _holder(key: str) -> str:

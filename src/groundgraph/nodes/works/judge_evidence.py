@@ -37,6 +37,7 @@ from groundgraph.nodes.process_results import Change, RankingInput, View, Work, 
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
 from groundgraph.text.follow_up import (
+    holds_pronoun,
     own_words,
     question_behind,
     question_of,
@@ -336,7 +337,9 @@ def _apart(view: View, results: Sequence[SourceResult]) -> Apart | None:
     turn = view.turn
     if not question_behind(turn["question"], view.state["intent"]):
         return None
-    return stands_apart(question_of(turn["question"]), leaned_on(view.state.get("messages", []), turn), results)
+    messages = view.state.get("messages", [])
+    cited = cited_before(messages, turn) if holds_pronoun(turn["question"]) else set[tuple[str, str]]()
+    return stands_apart(question_of(turn["question"]), leaned_on(messages, turn), results, cited)
 
 
 def _unanswered_part(message: str, results: Sequence[SourceResult]) -> list[str]:
