@@ -55,35 +55,16 @@ def with_choice(turn: Turn, before: Sequence[BaseMessage]) -> Turn:
         turn: its question is the message.
         before: what was said before the message.
     """
-    found = chosen_in(turn["question"], before[-1]) if before else None
-    if found is None:
-        return turn
-    chosen: Chosen = {"choice": found.choice, "message": turn["question"], "asked_in": found.asked_in}
-    language = turn["options"].get("language") or language_of(found.question, turn["language"])
-    return {**turn, "question": found.question, "chosen": chosen, "language": language}
-
-
-class ChosenIn(NamedTuple):
-    """What a message chooses: what is asked with it, the choice, and the id of the message that was asked back about.
-
-    Without a choice the message says only that it chooses none, several or what there is not.
-    """
-
-    question: str
-    choice: Choice | None
-    asked_in: str
-
-
-def chosen_in(message: str, before: BaseMessage) -> ChosenIn | None:
-    """What `message` chooses of what `before`, the answer before it, asks back; None where it says something else."""
-    asked = asked_back_in(before)
-    found = picked(message, asked) if asked else None
+    asked = asked_back_in(before[-1]) if before else None
+    found = picked(turn["question"], asked) if asked else None
     if asked is None or found is None:
-        return None
+        return turn
     choice = found.choice
     # What no field holds is searched for in words.
     question = f"{asked['question']} ({choice['label']})" if choice and not choice["field"] else asked["question"]
-    return ChosenIn(question, choice, asked["message_id"])
+    chosen: Chosen = {"choice": choice, "message": turn["question"], "asked_in": asked["message_id"]}
+    language = turn["options"].get("language") or language_of(question, turn["language"])
+    return {**turn, "question": question, "chosen": chosen, "language": language}
 
 
 def numbered(labels: Sequence[str]) -> bool:
