@@ -237,6 +237,23 @@ async def test_a_column_says_what_its_values_say(tmp_path, question, counted):
     await graph.resources.close()
 
 
+async def test_a_table_whose_name_holds_that_of_another_is_not_counted_where_the_other_may_be_meant(tmp_path):
+    script = """CREATE TABLE orders (id INTEGER PRIMARY KEY, status TEXT, payment TEXT);
+        INSERT INTO orders VALUES (1, 'open', 'open'), (2, 'closed', 'open'), (3, 'open', 'paid');
+        CREATE TABLE "open orders" (id INTEGER PRIMARY KEY, customer TEXT);
+        INSERT INTO "open orders" VALUES (1, 'Acme'), (2, 'Nordlab'), (3, 'Acme'), (4, 'Graz');"""
+    with closing(sqlite3.connect(tmp_path / "orders.db")) as database:
+        database.executescript(script)
+    graph = turn_graph(sources=[SqlSource(tmp_path / "orders.db", name="shop", index=":memory:")])
+    try:
+        unclear = await graph.ainvoke("How many open orders are there?")
+        clear = await graph.ainvoke("How many orders are there?")
+    finally:
+        await graph.resources.close()
+    assert (unclear["outcome"], _counts(unclear)) == ("insufficient", [])
+    assert _counts(clear) == ["count of rows in orders: 3"]
+
+
 async def test_what_two_tables_can_be_asked_for_is_counted_in_neither(tmp_path):
     path = tmp_path / "two.db"
     with closing(sqlite3.connect(path)) as database:

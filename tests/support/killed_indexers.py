@@ -24,7 +24,10 @@ from groundgraph.sources.sql import SqlSource
 
 # Rows that are always there, and numbers from which others come and go.
 ROWS, GUESTS = 12, 100
-TABLE = "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT)"
+# What was deleted stays written down, so that a test can tell a row that was there for a moment from one that was not.
+TABLE = """CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT);
+CREATE TABLE gone (place INTEGER PRIMARY KEY, id INTEGER);
+CREATE TRIGGER left_behind AFTER DELETE ON notes BEGIN INSERT INTO gone (id) VALUES (old.id); END;"""
 
 
 def note(name: int, version: int) -> str:

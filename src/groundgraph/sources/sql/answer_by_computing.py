@@ -228,7 +228,8 @@ class Computer:
         readings = _readings(cue, known, asked)
         counts = [read_computation(found, asked.filters) for found in readings]
         whole = list(filter(None, counts))
-        if len(whole) == 1:
+        unclear = [one for one, _ in known if all(one is not found.shape for found in readings)]
+        if len(whole) == 1 and not any(_is_part_of(one, whole[0].shape) for one in unclear):
             quantity = quantity_instead(cue, whole[0].shape)
             told = {"quantity": quantity, "tables": [whole[0].shape.name]}
             stated = self._stated(database, whole[0])
@@ -337,6 +338,12 @@ def _readings(cue: Cue, known: Sequence[tuple[TableShape, Vocabulary]], asked: Q
     parts = [Part(*one) for one in zip(cue.parts, asked.said, strict=True)]
     read = (read_rows(parts, cue.language, *table) for table in known)
     return [found for found in read if found and may_match(found.shape, asked.filters)]
+
+
+def _is_part_of(shape: TableShape, other: TableShape) -> bool:
+    """Whether the name of a table is part of the other's: "open orders" may be orders that are open."""
+    name = set(table_stems(shape))
+    return bool(name) and name < set(table_stems(other))
 
 
 def _rows_and_nothing_else(read: Reading, tables: Sequence[TableShape], *, alone: bool) -> Reading | None:
