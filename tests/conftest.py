@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import shutil
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -37,6 +38,8 @@ settings.register_profile(
 )
 settings.load_profile("gate")
 EXPLORED = "runs with new examples"
+# A sixth of the time of tests that write is waiting for the disk. What a killed process leaves is the same in memory.
+MEMORY, ENOUGH = Path("/dev/shm"), 4 << 30
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +75,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.explore_seconds:
         os.environ[ALL] = "1"
+    # Those of the long tier write gigabytes.
+    if config.option.markexpr != "long" and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     if config.option.explore_seed is None:
         config.option.explore_seed = random.SystemRandom().randrange(10**9)
 
