@@ -15,8 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from turns import build, thread
 
 from groundgraph import Context, InMemorySource, SourceSchema, load_provenance
-from groundgraph.answers.find_choices import MAX_CHOICES, open_by_field, supported
-from groundgraph.answers.pick_choice import numbered, picked
+from groundgraph.answers.choices import MAX_CHOICES, numbered, open_by_field, picked, supported
 from groundgraph.cli.check_config import check_config
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.evidence import SourceResult

@@ -13,10 +13,9 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.answers.account_words import check_words
-from groundgraph.answers.extract_intent import AskExtractor, closed, condition_schema, tokens_used
+from groundgraph.answers.extract_intent import AskExtractor, closed, condition_schema, objects_in, tokens_used
 from groundgraph.answers.extracted_filters import EMPTY, extracted_filters
 from groundgraph.answers.ground_fields import DateGround, UserWords
-from groundgraph.answers.read_extraction import objects_in
 from groundgraph.core.computation import FUNCTIONS, MOST_GROUPS, ORDERS, ComputableTable, Proposal
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.evidence import SourceResult

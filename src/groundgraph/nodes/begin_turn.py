@@ -390,7 +390,7 @@ def _choosing(settings: Settings) -> Callable[[Turn, Sequence[BaseMessage]], Tur
     """What reads a message as a choice, where turns ask back."""
     if settings.synthesis.ask_back is None:
         return None
-    from groundgraph.answers.pick_choice import with_choice
+    from groundgraph.answers.choices import with_choice
 
     return with_choice
 

@@ -241,7 +241,7 @@ def _replies(message: str, earlier: Sequence[BaseMessage], settings: Settings) -
     """Whether `message` says something to an answer that asked back, and asks nothing itself."""
     if settings.synthesis.ask_back is None or not earlier:
         return False
-    from groundgraph.answers.pick_choice import asked_back_in
+    from groundgraph.answers.choices import asked_back_in
 
     return asked_back_in(earlier[-1]) is not None and not message.endswith("?") and not begins_asking(message)
 
