@@ -18,8 +18,7 @@ from groundgraph.core.errors import TemplateInvalid
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_values import Check, Draft, Ranking, Retrieval
-from groundgraph.nodes.model_stage import StageInput
-from groundgraph.nodes.node import Node, evidence_scope
+from groundgraph.nodes.node import Node, StageInput, evidence_scope
 from groundgraph.settings.context import Context, Options, options_in_force
 from groundgraph.settings.settings import Settings
 

@@ -22,8 +22,7 @@ from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import EMPTY_DRAFT, Choice, Draft, Ranking, Turn
 from groundgraph.models.call_model import ChainModel
 from groundgraph.nodes.answer_styles import AnswerInput, style_asked_for
-from groundgraph.nodes.model_stage import Stage, StageInput, asked, model_stage, skipped
-from groundgraph.nodes.node import Node, evidence_scope
+from groundgraph.nodes.node import Node, Stage, StageInput, asked, evidence_scope, model_stage, skipped
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context, options_in_force
 from groundgraph.settings.settings import Settings

@@ -20,8 +20,7 @@ from groundgraph.core.intent import EMPTY_INTENT, IntentState, StageReport
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.turn_values import EMPTY_RETRIEVAL, Choice, ModelCall, Retrieval, Turn
-from groundgraph.nodes.model_stage import StageInput
-from groundgraph.nodes.node import Node, enforced_filters, signed_in
+from groundgraph.nodes.node import Node, StageInput, enforced_filters, signed_in
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import DIALOGUE_STATE, Context, options_in_force
 from groundgraph.settings.settings import Settings
