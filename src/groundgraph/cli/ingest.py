@@ -19,7 +19,7 @@ from groundgraph.cli.shared_ingest import Shard, Shared, Workers
 
 if TYPE_CHECKING:
     from groundgraph.core.knowledge_store import Verified
-    from groundgraph.graph.move_base import Moved
+    from groundgraph.graph.knowledge_base_files import Moved
     from groundgraph.ingest.ingest_report import IngestReport, Reason
     from groundgraph.settings.settings import Settings
     from groundgraph.sources.knowledge_base.store import EmbeddedStore
@@ -241,8 +241,7 @@ def _paths(given: Iterable[str]) -> list[str]:
 def _run(
     settings: Settings, source: str | None, given: dict[str, Any], *, quiet: bool, shared: Shared | None = None
 ) -> tuple[IngestReport, str]:
-    from groundgraph.graph.ingest import ingest_graph
-    from groundgraph.graph.ingest_documents import run_ingest
+    from groundgraph.graph.ingest import ingest_graph, run_ingest
     from groundgraph.graph.knowledge_base_files import knowledge_base_file
     from groundgraph.ingest.build_chains import chains_without_model
 
@@ -372,7 +371,7 @@ def move(
 
 
 async def _moved(file: Path, store: WeaviateStore, *, quiet: bool) -> Moved:
-    from groundgraph.graph.move_base import move_base
+    from groundgraph.graph.knowledge_base_files import move_base
     from groundgraph.sources.knowledge_base import EmbeddedStore
 
     embedded = EmbeddedStore(file)

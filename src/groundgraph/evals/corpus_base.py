@@ -20,8 +20,8 @@ from groundgraph.core.document import Chunk, Document, Part
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, IngestError, Problem
 from groundgraph.evals.dataset import Corpus
-from groundgraph.graph.ingest_documents import Progress, ingest_documents
-from groundgraph.graph.move_base import move_base
+from groundgraph.graph.ingest import Progress, ingest_documents
+from groundgraph.graph.knowledge_base_files import move_base
 from groundgraph.ingest.builtin_chains import ContentAsMatchingText, ContentAsQualifyingText
 from groundgraph.ingest.chunkers import WholeTextChunker, chunk_of, trimmed
 from groundgraph.resilience.blocking import run_blocking
