@@ -243,7 +243,7 @@ def _run(
 ) -> tuple[IngestReport, str]:
     from groundgraph.graph.ingest import ingest_graph, run_ingest
     from groundgraph.graph.knowledge_base_files import knowledge_base_file
-    from groundgraph.ingest.build_chains import chains_without_model
+    from groundgraph.ingest.builtin_chains import chains_without_model
 
     base = knowledge_base_file(settings, source)
     graph = ingest_graph(settings, source=source, workers=shared.processes if shared else None)

@@ -27,7 +27,7 @@ from groundgraph.graph.ingest_runner import IngestOutput, IngestRunner
 from groundgraph.graph.parts import GraphParts, Models, Parts, takes
 from groundgraph.graph.state import Lifetime
 from groundgraph.graph.traced_runs import traced_runs
-from groundgraph.ingest.build_chains import ingest_chains
+from groundgraph.ingest.builtin_chains import ingest_chains
 from groundgraph.ingest.chunkers import DEFAULT_MAX_CHUNK_SIZE, HeadingChunker
 from groundgraph.ingest.ingest_report import IngestReport, ReportValues, combined
 from groundgraph.ingest.readers import Readers
