@@ -21,7 +21,7 @@ from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import ASKED_BACK
 from groundgraph.report.turn_page import turn_page, turn_text
-from groundgraph.serve.thread_export import turn_json
+from groundgraph.serve.page_api import turn_json
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, Rule, ScriptedChatModel
 
