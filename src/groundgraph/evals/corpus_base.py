@@ -246,7 +246,7 @@ def _connected(address: str, shown: str) -> Iterator[Connection]:
     from sqlalchemy import create_engine
     from sqlalchemy.pool import NullPool
 
-    from groundgraph.sources.sql.portable.connect import typed_errors as typed_errors_of_files
+    from groundgraph.sources.sql.portable import typed_errors as typed_errors_of_files
     from groundgraph.sources.sql.postgres.connect import typed_errors as typed_errors_of_servers
 
     typed_errors = typed_errors_of_files if address.startswith("sqlite") else typed_errors_of_servers
