@@ -15,7 +15,7 @@ from benchmarks.corpus import passage, records, topic
 from benchmarks.effort import Effort
 from benchmarks.report import Row
 from groundgraph import ingest_graph, load_settings
-from groundgraph.graph.ingest_documents import run_ingest
+from groundgraph.graph.ingest import run_ingest
 from groundgraph.ingest.ingest_report import IngestReport
 
 SECTIONS_PER_FILE = 10

@@ -19,7 +19,7 @@ import asyncio, random
 from pathlib import Path
 from benchmarks.corpus import passage, topic
 from groundgraph.core.document import Document
-from groundgraph.graph.ingest_documents import ingest_documents
+from groundgraph.graph.ingest import ingest_documents
 
 def documents(total):
     random_ = random.Random(1)

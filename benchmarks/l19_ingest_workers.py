@@ -20,7 +20,7 @@ from benchmarks.effort import Effort
 from benchmarks.l11_ingest import _sections
 from benchmarks.report import Row
 from groundgraph import ingest_graph, load_settings
-from groundgraph.graph.ingest_documents import run_ingest
+from groundgraph.graph.ingest import run_ingest
 from groundgraph.graph.ingest_shards import by_processes, by_ray, ingest_shards
 from groundgraph.ingest.ingest_report import IngestReport
 from groundgraph.testing import NgramEmbeddings

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from groundgraph.cli.config_schema import settings_schema, source_options
+from groundgraph.cli.config import settings_schema, source_options
 from groundgraph.settings.context import Context
 from groundgraph.settings.idle_settings import OWNED
 

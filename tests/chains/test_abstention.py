@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.reply_gates import ABSTENTION, AbstentionGate
+from groundgraph.answers.gated_model import ABSTENTION, AbstentionGate
 
 pytestmark = pytest.mark.covers("S9")
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from groundgraph.answers.answer_prompt import answer_messages
 from groundgraph.answers.conversation import recent_conversation
+from groundgraph.answers.write_answer import answer_messages
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import EMPTY_TURN
 from groundgraph.models.call_model import tokens_of

@@ -9,8 +9,7 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableLambda
 
-from groundgraph.answers.extract_intent import TITLE, AskExtractor
-from groundgraph.answers.read_extraction import read_extraction
+from groundgraph.answers.extract_intent import TITLE, AskExtractor, read_extraction
 from groundgraph.models.replies import prompt_messages
 from groundgraph.prompts import Prompts
 from groundgraph.testing import Reply, ScriptedChatModel

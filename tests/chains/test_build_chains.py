@@ -7,8 +7,14 @@ import pytest
 from groundgraph.core.chain import IDENTITY, IngestChains, QueryChains
 from groundgraph.core.document import MARKDOWN, Document
 from groundgraph.core.errors import ConfigurationError, ModelError
-from groundgraph.ingest.build_chains import chains_without_model, check_chains, ingest_chains, query_chains
-from groundgraph.ingest.builtin_chains import CutoffFilter, WrittenQuery
+from groundgraph.ingest.builtin_chains import (
+    CutoffFilter,
+    WrittenQuery,
+    chains_without_model,
+    check_chains,
+    ingest_chains,
+    query_chains,
+)
 from groundgraph.ingest.chunkers import HeadingChunker, WholeTextChunker
 from groundgraph.ingest.judge import Judge
 from groundgraph.ingest.matching_texts import ContentWithHeadings, TitleHeadingsLead, WrittenMatchingTexts

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.answer_prompt import answer_messages
 from groundgraph.answers.structured_answer import context_text, template_variables
+from groundgraph.answers.write_answer import answer_messages
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import ClusterValue
 from groundgraph.prompts import Prompts, fenced

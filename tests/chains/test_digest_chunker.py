@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundgraph.core.document import MARKDOWN, PDF, Document, Part
-from groundgraph.ingest.build_chains import ingest_chains
+from groundgraph.ingest.builtin_chains import ingest_chains
 from groundgraph.ingest.chunkers import HeadingChunker, paragraphs
 from groundgraph.resilience.blocking import call_chain
 from groundgraph.settings.load_settings import load_settings

@@ -8,8 +8,7 @@ from itertools import product
 import pytest
 from rendered_links import led_elsewhere
 
-from groundgraph.answers.link_gate import LinkGate
-from groundgraph.answers.links import LinkTargets
+from groundgraph.answers.link_gate import LinkGate, LinkTargets
 from groundgraph.core.evidence import SourceResult
 
 EVIDENCE = SourceResult("See https://ok.example/in.", *("1", "d", "memory", 1.0), {"url": "https://docs.example/page"})

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from groundgraph.core.chain import IDENTITY, Match
 from groundgraph.core.document import Chunk, Document
 from groundgraph.core.evidence import SourceResult
-from groundgraph.ingest.build_chains import ingest_chains, query_chains
 from groundgraph.ingest.builtin_chains import (
     ContentAsMatchingText,
     ContentAsQualifyingText,
@@ -17,6 +16,8 @@ from groundgraph.ingest.builtin_chains import (
     IdentityReranker,
     KeepEverything,
     VerbatimQuery,
+    ingest_chains,
+    query_chains,
 )
 from groundgraph.resilience.blocking import call_chain
 from groundgraph.settings.load_settings import load_settings

@@ -13,7 +13,7 @@ from pydantic import PrivateAttr
 
 from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
-from groundgraph.ingest.build_chains import query_chains
+from groundgraph.ingest.builtin_chains import query_chains
 from groundgraph.ingest.judge import Judge, has_probabilities
 from groundgraph.models.call_model import ChainModel
 from groundgraph.prompts import Prompts

@@ -7,8 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rendered_links import led_elsewhere
 
-from groundgraph.answers.link_gate import LinkGate
-from groundgraph.answers.links import LinkTargets
+from groundgraph.answers.link_gate import LinkGate, LinkTargets
 from groundgraph.core.evidence import SourceResult
 
 TARGETS = LinkTargets.of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundgraph.core.document import MARKDOWN, Chunk, Document
-from groundgraph.ingest.build_chains import ingest_chains
+from groundgraph.ingest.builtin_chains import ingest_chains
 from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.ingest.matching_texts import ContentWithHeadings, heading_path
 from groundgraph.settings.load_settings import load_settings

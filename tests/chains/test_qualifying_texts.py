@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.core.document import MARKDOWN, Document
-from groundgraph.ingest.build_chains import ingest_chains
+from groundgraph.ingest.builtin_chains import ingest_chains
 from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.ingest.matching_texts import first_sentences, shortened
 from groundgraph.settings.load_settings import load_settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundgraph.core.errors import ConfigurationError, ModelError
-from groundgraph.ingest.build_chains import query_chains
+from groundgraph.ingest.builtin_chains import query_chains
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, ScriptedChatModel
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 from pydantic import BaseModel
 
-from groundgraph.answers.read_extraction import ExtractionUnreadable, read_extraction
+from groundgraph.answers.extract_intent import ExtractionUnreadable, read_extraction
 
 GOOD = {"text_queries": ["grant types", "token flow"], "scope": "broad"}
 TEXT = json.dumps(GOOD)

@@ -10,8 +10,7 @@ from groundgraph import register_chain
 from groundgraph.core import registry as registry_module
 from groundgraph.core.document import Chunk, Document
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.ingest.build_chains import ingest_chains, query_chains
-from groundgraph.ingest.builtin_chains import REGISTRIES, WITHOUT_MODEL
+from groundgraph.ingest.builtin_chains import REGISTRIES, WITHOUT_MODEL, ingest_chains, query_chains
 from groundgraph.settings.load_settings import load_settings
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from langchain_core.runnables import RunnableLambda
 
-from groundgraph.answers.answer_prompt import Assignment, answer_id
 from groundgraph.answers.structured_answer import AnswerTemplates
-from groundgraph.answers.write_answer import write_answer
+from groundgraph.answers.write_answer import Assignment, answer_id, write_answer
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import EMPTY_TURN
 from groundgraph.prompts import Prompts

@@ -15,8 +15,7 @@ from web_site import Site, html
 
 from groundgraph.cli import ingest
 from groundgraph.graph import ingest_resources
-from groundgraph.graph.ingest import ingest_graph
-from groundgraph.graph.ingest_documents import run_ingest
+from groundgraph.graph.ingest import ingest_graph, run_ingest
 from groundgraph.nodes.ingest.load_documents import BatchSize
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.sources.knowledge_base import EmbeddedStore

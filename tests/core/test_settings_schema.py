@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from groundgraph.cli.config_schema import settings_schema, source_options
+from groundgraph.cli.config import settings_schema, source_options
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.settings.yaml_file import read_yaml

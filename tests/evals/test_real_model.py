@@ -14,7 +14,7 @@ from minilm import MiniLM, main
 from groundgraph import load_settings, turn_graph
 from groundgraph.core.document import Document
 from groundgraph.core.embedder import Embedder
-from groundgraph.graph.ingest_documents import ingest_documents
+from groundgraph.graph.ingest import ingest_documents
 
 pytestmark = [
     pytest.mark.slow,

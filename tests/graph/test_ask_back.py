@@ -15,14 +15,13 @@ from langgraph.store.memory import InMemoryStore
 from turns import build, thread
 
 from groundgraph import Context, InMemorySource, SourceSchema, load_provenance
-from groundgraph.answers.find_choices import MAX_CHOICES, open_by_field, supported
-from groundgraph.answers.pick_choice import numbered, picked
+from groundgraph.answers.choices import MAX_CHOICES, numbered, open_by_field, picked, supported
 from groundgraph.cli.check_config import check_config
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import ASKED_BACK
 from groundgraph.report.turn_page import turn_page, turn_text
-from groundgraph.serve.thread_export import turn_json
+from groundgraph.serve.page_api import turn_json
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, Rule, ScriptedChatModel
 

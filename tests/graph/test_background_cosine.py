@@ -15,7 +15,7 @@ from groundgraph.core.document import Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.evidence import SourceResult
 from groundgraph.evals.run_conversations import has_doubt
-from groundgraph.models.background_cosine import BackgroundCosine, comparable
+from groundgraph.nodes.works.judge_evidence import BackgroundCosine, comparable
 from groundgraph.prompts import Prompts
 from groundgraph.testing import NgramEmbeddings
 

@@ -11,7 +11,7 @@ from groundgraph import GroundedSource, SourceResult, load_settings, turn_graph
 from groundgraph.core.errors import ModelError
 from groundgraph.core.failure import degraded
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.ingest.build_chains import query_chains
+from groundgraph.ingest.builtin_chains import query_chains
 from groundgraph.models.call_model import collect_chain_calls
 from groundgraph.settings.settings import Settings
 from groundgraph.testing import Reply, Rule, ScriptedChatModel

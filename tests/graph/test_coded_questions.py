@@ -10,8 +10,7 @@ import pytest
 import turns
 from filled_base import folder_of
 
-from groundgraph.graph.ingest import ingest_graph
-from groundgraph.graph.ingest_documents import run_ingest
+from groundgraph.graph.ingest import ingest_graph, run_ingest
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.text.follow_up import asked_parts

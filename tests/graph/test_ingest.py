@@ -14,8 +14,7 @@ from held_file import held_file
 from groundgraph.core.document import Document
 from groundgraph.core.errors import StorageLocked
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.graph.ingest import ingest_graph
-from groundgraph.graph.ingest_documents import counting, ingest_documents, run_ingest
+from groundgraph.graph.ingest import counting, ingest_documents, ingest_graph, run_ingest
 from groundgraph.ingest.chunkers import HeadingChunker, WholeTextChunker
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource

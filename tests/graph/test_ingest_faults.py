@@ -11,8 +11,8 @@ import pytest
 from groundgraph import ingest_graph, load_settings
 from groundgraph.core.document import Chunk, Document
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.graph.ingest_documents import ingest_documents, run_ingest
-from groundgraph.ingest.build_chains import ingest_chains
+from groundgraph.graph.ingest import ingest_documents, run_ingest
+from groundgraph.ingest.builtin_chains import ingest_chains
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.sources.knowledge_base.store import EmbeddedStore
 from groundgraph.testing import NgramEmbeddings, Rule, ScriptedChatModel

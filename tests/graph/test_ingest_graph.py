@@ -16,8 +16,7 @@ from groundgraph import KnowledgeBase, ingest_graph, load_settings
 from groundgraph.cli.progress import Course
 from groundgraph.core.document import Document
 from groundgraph.core.errors import ConfigurationError, EmbeddingModelChanged, InputInvalid
-from groundgraph.graph.ingest import SHOWN, IngestState
-from groundgraph.graph.ingest_documents import run_ingest
+from groundgraph.graph.ingest import SHOWN, IngestState, run_ingest
 from groundgraph.nodes.ingest import load_documents as load_step
 from groundgraph.nodes.ingest.find_documents import OUTSIDE
 from groundgraph.sources.knowledge_base.store import EmbeddedStore

@@ -143,7 +143,7 @@ MEMORY = """
 import asyncio, sys
 from pathlib import Path
 from groundgraph.core.document import Document
-from groundgraph.graph.ingest_documents import ingest_documents
+from groundgraph.graph.ingest import ingest_documents
 
 def texts(total):
     sentence = "Pump {} of hall {} is serviced every {} days by the shift leader of the plant. "

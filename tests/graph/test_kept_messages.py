@@ -29,8 +29,7 @@ from turns import QUOTING, ask, build, docs, thread
 
 from groundgraph.graph.state import messages_channel
 from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
-from groundgraph.storage.kept_messages import KeptConversation, KeptConversations, keeping_messages
-from groundgraph.storage.sqlite_saver import LinearSqliteSaver
+from groundgraph.storage.sqlite_saver import KeptConversation, KeptConversations, LinearSqliteSaver, keeping_messages
 
 pytestmark = pytest.mark.covers("L9")
 

@@ -9,7 +9,7 @@ import pytest
 from turns import ask_once
 
 from groundgraph import KnowledgeBase, ingest_graph, load_settings, turn_graph
-from groundgraph.graph.ingest_documents import run_ingest
+from groundgraph.graph.ingest import run_ingest
 
 pytestmark = pytest.mark.covers("K11")
 

@@ -10,7 +10,7 @@ from filled_base import prepared
 
 from groundgraph.core.document import Document
 from groundgraph.core.knowledge_store import BaseIdentity
-from groundgraph.graph.move_base import move_base
+from groundgraph.graph.knowledge_base_files import move_base
 from groundgraph.sources.knowledge_base import EmbeddedStore
 
 

@@ -14,7 +14,7 @@ from groundgraph import InMemorySource, KnowledgeBase, load_settings, register_c
 from groundgraph.core.chain import IngestChains
 from groundgraph.core.document import Document
 from groundgraph.core.embedder import Embedder
-from groundgraph.graph.ingest_documents import ingest_documents
+from groundgraph.graph.ingest import ingest_documents
 from groundgraph.ingest.builtin_chains import REGISTRIES, ContentAsMatchingText, ContentAsQualifyingText
 from groundgraph.ingest.chunkers import WholeTextChunker
 from groundgraph.testing import ScriptedChatModel

@@ -10,7 +10,7 @@ from turns import ask_once, build
 
 from groundgraph.core.chain import IngestChains
 from groundgraph.core.document import Document
-from groundgraph.graph.ingest_documents import ingest_documents
+from groundgraph.graph.ingest import ingest_documents
 from groundgraph.ingest.builtin_chains import ContentAsMatchingText, ContentAsQualifyingText
 from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.ingest.load_document import load_document

@@ -21,7 +21,7 @@ from weaviate_bases import objects_of, weaviate_section
 from groundgraph import ingest_graph, load_settings
 from groundgraph.core.errors import GroundGraphError, StorageLocked
 from groundgraph.core.knowledge_store import Verified
-from groundgraph.graph.ingest_documents import run_ingest
+from groundgraph.graph.ingest import run_ingest
 from groundgraph.graph.ingest_shards import by_processes, in_turn, ingest_shards
 from groundgraph.graph.knowledge_base_files import knowledge_base_file, weaviate_store
 from groundgraph.ingest.ingest_report import IngestReport

@@ -16,7 +16,7 @@ from report_turns import QUOTE, english_turn, run_beside, russian_turn, turn_rec
 
 from groundgraph import InMemorySource, turn_page
 from groundgraph.evals.model_check.figures import advised_settings
-from groundgraph.report.figures_pages import model_page
+from groundgraph.report.turn_page import model_page
 
 pytestmark = [pytest.mark.live, pytest.mark.covers("V3")]
 WIDE, NARROW = {"width": 1360, "height": 900}, {"width": 360, "height": 740}

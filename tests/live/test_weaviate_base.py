@@ -16,9 +16,8 @@ from weaviate_bases import object_ids, objects_of, weaviate_section
 
 from groundgraph import Context, KnowledgeBase, Settings, ingest_graph, load_settings, open_graph
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.graph.ingest_documents import run_ingest
-from groundgraph.graph.knowledge_base_files import knowledge_base_file, weaviate_store
-from groundgraph.graph.move_base import move_base
+from groundgraph.graph.ingest import run_ingest
+from groundgraph.graph.knowledge_base_files import knowledge_base_file, move_base, weaviate_store
 from groundgraph.sources.knowledge_base import EmbeddedStore
 from groundgraph.testing import NgramEmbeddings, ScriptedChatModel
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.read_extraction import Extraction
+from groundgraph.answers.extract_intent import Extraction
 from groundgraph.core.turn_values import EMPTY_TURN
 from groundgraph.nodes.extracted_intent import MAX_DROPPED, RAW_CHARS, day_of, extracted_intent, recorded
 from groundgraph.settings.search import IntentSettings

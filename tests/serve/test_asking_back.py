@@ -15,7 +15,7 @@ from groundgraph import open_graph
 from groundgraph.serve.conversations import Asked, User
 from groundgraph.serve.graph_conversations import GraphConversations
 from groundgraph.serve.openai_api import MODEL
-from groundgraph.serve.thread_export import turn_json
+from groundgraph.serve.page_api import turn_json
 
 pytestmark = pytest.mark.covers("S10")
 

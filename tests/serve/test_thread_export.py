@@ -10,7 +10,7 @@ import pytest
 from markdown_it import MarkdownIt
 from served import PUMPS, filled, serving
 
-from groundgraph.serve.thread_export import turn_markdown
+from groundgraph.serve.page_api import turn_markdown
 
 
 def asked(url: str, thread: str, question: str, parent: str = "") -> str:

@@ -12,7 +12,7 @@ from langchain_core.messages import HumanMessage
 
 from groundgraph import load_settings, turn_graph
 from groundgraph.core.document import Document
-from groundgraph.graph.ingest_documents import ingest_documents
+from groundgraph.graph.ingest import ingest_documents
 from groundgraph.ingest.load_document import load_document
 
 

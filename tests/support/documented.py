@@ -12,7 +12,7 @@ from pathlib import Path
 import jsonschema_rs
 
 from groundgraph import load_settings, turn_graph
-from groundgraph.cli.config_schema import settings_schema
+from groundgraph.cli.config import settings_schema
 from groundgraph.settings.yaml_file import read_yaml
 
 ROOT = Path(__file__).parent.parent.parent

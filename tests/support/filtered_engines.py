@@ -27,7 +27,7 @@ from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.sql.database import SqliteDatabase
 from groundgraph.sources.sql.location import OtherAddress, ServerAddress
-from groundgraph.sources.sql.portable.database import PortableDatabase
+from groundgraph.sources.sql.portable import PortableDatabase
 from groundgraph.sources.sql.postgres import conditions as postgres_conditions
 from groundgraph.sources.sql.postgres.database import PostgresDatabase
 from groundgraph.sources.sql.postgres.introspect import read_row, selected

@@ -19,7 +19,7 @@ FORKS.set_forkserver_preload(
     [
         "groundgraph.cli.main",
         "groundgraph.cli.chat.terminal",
-        "groundgraph.graph.ingest_documents",
+        "groundgraph.graph.ingest",
         "groundgraph.graph.open_graph",
         "groundgraph.graph.turn",
         "groundgraph.sources.in_memory",

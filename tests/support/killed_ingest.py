@@ -11,7 +11,7 @@ from typing import Any
 from forks import FORKS
 
 from groundgraph import ingest_graph, load_settings
-from groundgraph.graph.ingest_documents import run_ingest
+from groundgraph.graph.ingest import run_ingest
 from groundgraph.testing import NgramEmbeddings
 
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
 
-from groundgraph.answers.links import LinkTargets
+from groundgraph.answers.link_gate import LinkTargets
 
 # An address that works in what is drawn: a scheme, or two slashes with a host behind them or markup before them.
 IN_FENCE = re.compile(

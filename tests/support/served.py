@@ -13,8 +13,7 @@ from typing import Any
 import uvicorn
 
 from groundgraph import load_settings, open_graph
-from groundgraph.graph.ingest import ingest_graph
-from groundgraph.graph.ingest_documents import run_ingest
+from groundgraph.graph.ingest import ingest_graph, run_ingest
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.serve.app import Served, serve_app
 

@@ -17,7 +17,7 @@ from benchmarks.peers.workers.worker import serve
 from benchmarks.prepared_source import PreparedSource
 from benchmarks.setting import asked, turn_settings
 from groundgraph import RetrievalIntent, ingest_graph, load_settings, turn_graph
-from groundgraph.graph.ingest_documents import run_ingest
+from groundgraph.graph.ingest import run_ingest
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.testing import ScriptedChatModel
 

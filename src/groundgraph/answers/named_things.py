@@ -10,7 +10,7 @@ from operator import and_, not_
 from typing import NamedTuple
 
 from groundgraph.answers.agreement import held_in_any_form
-from groundgraph.answers.find_choices import labels_in, places_said, telling_stems
+from groundgraph.answers.choices import labels_in, places_said, telling_stems
 from groundgraph.core.evidence import SourceResult, changed, is_stated
 from groundgraph.text.follow_up import cue_phrases, own_words, says, spoken_stems
 from groundgraph.text.wording import with_ranges_listed

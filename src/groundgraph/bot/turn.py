@@ -18,9 +18,9 @@ from langchain_core.runnables.config import ensure_config
 from pydantic import Field
 from typing_extensions import override
 
-from groundgraph.answers.answer_prompt import answer_messages
 from groundgraph.answers.gated_model import GATED
 from groundgraph.answers.provenance import turn_of_thread
+from groundgraph.answers.write_answer import answer_messages
 from groundgraph.bot.log import QueryLog
 from groundgraph.bot.sources import DOCSTORE, MEMORY, BotStore
 from groundgraph.core.characters import clean_text

@@ -24,7 +24,7 @@ from groundgraph.graph.configured_reranker import configured_clustering, configu
 from groundgraph.graph.configured_sources import cascade_model_problems, topic_problems
 from groundgraph.graph.resources import Resources, configured_models
 from groundgraph.graph.retrieval_part import sources_with_categories
-from groundgraph.ingest.build_chains import chains_without_model, check_chains
+from groundgraph.ingest.builtin_chains import chains_without_model, check_chains
 from groundgraph.models.chat_model import ModelProblem, model_problem
 from groundgraph.prompts import Prompts
 from groundgraph.settings.answers import JUDGE_KEY, RerankerSettings, ResultProcessingSettings

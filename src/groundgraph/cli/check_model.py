@@ -57,7 +57,7 @@ def check_model(
     check = _checked(settings, known_price, quiet=as_json)
     found = {**check.to_dict(), "advice": advised_settings(check, settings.llm), "below": check.below(wanted)}
     if output:
-        from groundgraph.report.figures_pages import model_page
+        from groundgraph.report.turn_page import model_page
 
         output.write_text(model_page(found), "utf-8")
     if as_json:

@@ -30,7 +30,7 @@ from groundgraph.graph.configured_models import configured_embedder, embedding_k
 from groundgraph.graph.configured_sources import topic_problems
 from groundgraph.graph.knowledge_base_files import knowledge_base_files
 from groundgraph.graph.resources import Resources
-from groundgraph.ingest.build_chains import chains_without_model
+from groundgraph.ingest.builtin_chains import chains_without_model
 from groundgraph.ingest.find_files import find_files
 from groundgraph.ingest.read_file import NEEDED, package_problem
 from groundgraph.ingest.readers import Readers

@@ -51,7 +51,7 @@ def evaluate_recorded(settings: Settings, again: Settings | None, page: Path | N
     if again is not None:
         found["again"] = asyncio.run(_asked_again(again, turns, quiet=as_json))
     if page:
-        from groundgraph.report.figures_pages import compared_page
+        from groundgraph.report.turn_page import compared_page
 
         page.write_text(compared_page(found), "utf-8")
         note(f"The comparison stands in {page}.")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,17 +15,96 @@ import typer
 
 from groundgraph.cli.options import AsJson, BaseName, ConfigFile, find_settings, keep_out_of_git
 from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, counted, note, say, write_json
-from groundgraph.cli.progress import shown_ingest, shown_progress
-from groundgraph.cli.shared_ingest import Shard, Shared, Workers
+from groundgraph.cli.progress import OnEvent, shown_ingest, shown_progress
 
 if TYPE_CHECKING:
     from groundgraph.core.knowledge_store import Verified
-    from groundgraph.graph.move_base import Moved
+    from groundgraph.graph.knowledge_base_files import Moved
     from groundgraph.ingest.ingest_report import IngestReport, Reason
     from groundgraph.settings.settings import Settings
     from groundgraph.sources.knowledge_base.store import EmbeddedStore
     from groundgraph.sources.weaviate_base import WeaviateStore
 
+# An ingest that many processes share: `--workers`, `--shard`.
+
+Workers = Annotated[
+    str | None,
+    typer.Option(
+        "--workers",
+        metavar="N|ray",
+        help="Read in N processes: of a base in a file those that read its documents (default: one for each core), of "
+        "one in Weaviate whole ingests, each of a part. 'ray': as tasks of the cluster that RAY_ADDRESS names, else of "
+        "one on this machine (extra: ray).",
+        show_default=False,
+    ),
+]
+Shard = Annotated[
+    str | None,
+    typer.Option(
+        "--shard",
+        metavar="I/N",
+        help="Take in part I, from 0, of N (64 at most) into a base in Weaviate, while other processes, wherever they "
+        "run, take in the others.",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """How an ingest is shared among processes.
+
+    Attributes:
+        processes: of this machine; 0 for another engine.
+        ray: by the tasks of a Ray cluster.
+        shard: the part that is done here, and of how many.
+    """
+
+    processes: int = 0
+    ray: bool = False
+    shard: tuple[int, int] = (0, 1)
+
+    @classmethod
+    def of(cls, workers: str | None, shard: str | None) -> Shared | None:
+        """What the options say; None without any."""
+        if workers is not None and shard is not None:
+            raise typer.BadParameter("is one part of an ingest, so it goes without --workers", param_hint="--shard")
+        if shard is not None:
+            return cls(shard=_part_of(shard))
+        if workers is None or workers == "ray":
+            return cls(ray=True) if workers else None
+        if not workers.isdecimal() or not 0 < int(workers) <= 1024:
+            raise typer.BadParameter("is a number from 1 to 1024, or ray", param_hint="--workers")
+        return cls(int(workers))
+
+    async def ingest(
+        self, settings: Settings, source: str | None, given: dict[str, Any], on_event: OnEvent
+    ) -> IngestReport:
+        """The ingest of `given` into a base in Weaviate."""
+        from groundgraph.graph.ingest_shards import by_processes, by_ray, in_turn, ingest_shards
+        from groundgraph.sources.weaviate_base.objects import SHARDS
+
+        engine = partial(by_processes, workers=self.processes) if self.processes else by_ray if self.ray else in_turn
+        part, parts = self.shard
+        return await ingest_shards(
+            settings.origin or None,
+            given["paths"],
+            engine,
+            source=source,
+            shards=range(part, SHARDS, parts),
+            follow_links=given["follow_links"],
+            on_event=on_event,
+        )
+
+
+def _part_of(shard: str) -> tuple[int, int]:
+    part, _, parts = shard.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and int(part) < int(parts) <= 64):
+        raise typer.BadParameter("is I/N with I from 0 to N - 1 and N up to 64", param_hint="--shard")
+    return int(part), int(parts)
+
+
+# Taking documents in.
 
 # `groundgraph ingest --verify`: is every chunk of a base there, found, and as it was written?
 
@@ -241,10 +321,9 @@ def _paths(given: Iterable[str]) -> list[str]:
 def _run(
     settings: Settings, source: str | None, given: dict[str, Any], *, quiet: bool, shared: Shared | None = None
 ) -> tuple[IngestReport, str]:
-    from groundgraph.graph.ingest import ingest_graph
-    from groundgraph.graph.ingest_documents import run_ingest
+    from groundgraph.graph.ingest import ingest_graph, run_ingest
     from groundgraph.graph.knowledge_base_files import knowledge_base_file
-    from groundgraph.ingest.build_chains import chains_without_model
+    from groundgraph.ingest.builtin_chains import chains_without_model
 
     base = knowledge_base_file(settings, source)
     graph = ingest_graph(settings, source=source, workers=shared.processes if shared else None)
@@ -372,7 +451,7 @@ def move(
 
 
 async def _moved(file: Path, store: WeaviateStore, *, quiet: bool) -> Moved:
-    from groundgraph.graph.move_base import move_base
+    from groundgraph.graph.knowledge_base_files import move_base
     from groundgraph.sources.knowledge_base import EmbeddedStore
 
     embedded = EmbeddedStore(file)

@@ -20,8 +20,8 @@ from groundgraph.core.document import Chunk, Document, Part
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, IngestError, Problem
 from groundgraph.evals.dataset import Corpus
-from groundgraph.graph.ingest_documents import Progress, ingest_documents
-from groundgraph.graph.move_base import move_base
+from groundgraph.graph.ingest import Progress, ingest_documents
+from groundgraph.graph.knowledge_base_files import move_base
 from groundgraph.ingest.builtin_chains import ContentAsMatchingText, ContentAsQualifyingText
 from groundgraph.ingest.chunkers import WholeTextChunker, chunk_of, trimmed
 from groundgraph.resilience.blocking import run_blocking
@@ -246,7 +246,7 @@ def _connected(address: str, shown: str) -> Iterator[Connection]:
     from sqlalchemy import create_engine
     from sqlalchemy.pool import NullPool
 
-    from groundgraph.sources.sql.portable.connect import typed_errors as typed_errors_of_files
+    from groundgraph.sources.sql.portable import typed_errors as typed_errors_of_files
     from groundgraph.sources.sql.postgres.connect import typed_errors as typed_errors_of_servers
 
     typed_errors = typed_errors_of_files if address.startswith("sqlite") else typed_errors_of_servers

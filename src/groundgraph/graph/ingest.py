@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,26 +16,34 @@ from langgraph.store.base import BaseStore
 from pydantic import Field
 from typing_extensions import TypedDict, override
 
+from groundgraph.core.chain import Chunker, IngestChains
+from groundgraph.core.document import DOCUMENTS, Document
+from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.knowledge_store import KnowledgeStore
 from groundgraph.core.latest import Latest
-from groundgraph.graph.ingest_resources import IngestResources
+from groundgraph.graph.ingest_resources import IngestResources, SharedStore
 from groundgraph.graph.ingest_runner import IngestOutput, IngestRunner
 from groundgraph.graph.parts import GraphParts, Models, Parts, takes
 from groundgraph.graph.state import Lifetime
 from groundgraph.graph.traced_runs import traced_runs
-from groundgraph.ingest.ingest_report import ReportValues, combined
+from groundgraph.ingest.builtin_chains import ingest_chains
+from groundgraph.ingest.chunkers import DEFAULT_MAX_CHUNK_SIZE, HeadingChunker
+from groundgraph.ingest.ingest_report import IngestReport, ReportValues, combined
 from groundgraph.ingest.readers import Readers
 from groundgraph.nodes.ingest.cut_chunks import cut_chunks
 from groundgraph.nodes.ingest.embed_texts import embed_texts
 from groundgraph.nodes.ingest.find_documents import find_documents
 from groundgraph.nodes.ingest.finish_ingest import finish_ingest
 from groundgraph.nodes.ingest.load_documents import load_documents
-from groundgraph.nodes.ingest.work import Job, Plan
+from groundgraph.nodes.ingest.work import IngestEvent, Job, Plan
 from groundgraph.nodes.ingest.write_documents import write_documents
 from groundgraph.nodes.ingest.write_matching_texts import write_matching_texts
 from groundgraph.nodes.ingest.write_qualifying_texts import write_qualifying_texts
 from groundgraph.settings.load_settings import GivenSettings
+from groundgraph.settings.settings import Settings
+from groundgraph.sources.knowledge_base.schema import LOCK_TIMEOUT
+from groundgraph.sources.knowledge_base.store import EmbeddedStore
 from groundgraph.tracing.tracing import state_graph
 
 # A channel whose value stays in the process, so that a run that stops between two steps goes on with it.
@@ -249,3 +257,87 @@ async def after_batch(state: IngestState) -> str:
     if plan is None:
         return "again"
     return "end" if plan.exhausted else "more"
+
+
+# Running an ingest from Python, with its progress and its report.
+
+# Called with the number of documents done, how many there are (None when unknown) and the name of the last one.
+Progress = Callable[[int, int | None, str], None]
+OnEvent = Callable[[IngestEvent], None]
+
+
+async def run_ingest(
+    graph: IngestRunner, given: IngestInput | dict[str, Any], *, on_event: OnEvent | None = None
+) -> IngestReport:
+    """Run `graph` on the input `given`, and tell `on_event` on the event loop how it goes.
+
+    Raises:
+        GroundGraphError: see `IngestRunner.astream`.
+    """
+    report: ReportValues = {}
+    async for mode, item in graph.astream(given, stream_mode=["custom", "values"]):
+        if mode == "values":
+            report = item.get("report", report)
+        elif on_event:
+            on_event(item)
+    return IngestReport.of(report)
+
+
+def counting(on_progress: Progress) -> OnEvent:
+    """A listener that calls `on_progress` for each document that is dealt with."""
+    done = 0
+    total: int | None = None
+
+    def listen(event: IngestEvent) -> None:
+        nonlocal done, total
+        total = event.get("total", total)
+        for name in event.get("finished", ()):
+            done += 1
+            on_progress(done, total, name)
+
+    return listen
+
+
+async def ingest_documents(
+    path_of_sqlite: str | Path,
+    documents: Iterable[Document] | AsyncIterable[Document],
+    *,
+    max_chunk_size: int = DEFAULT_MAX_CHUNK_SIZE,
+    chunker: Chunker | None = None,
+    chains: IngestChains | None = None,
+    embedder: Embedder | None = None,
+    on_progress: Progress | None = None,
+    lock_timeout: float = LOCK_TIMEOUT,
+) -> IngestReport:
+    """Take `documents` into the knowledge base in `path_of_sqlite`, each in place of the one of its name.
+
+    The iterable is read bit by bit. What was written before an error or a cancellation stays; the same call then goes
+    on where it stopped. For a base as a configuration describes it, use `ingest_graph`.
+
+    Args:
+        path_of_sqlite: the file, created when it is not there.
+        documents: the documents.
+        max_chunk_size: characters that no chunk exceeds; used unless a `chunker` is given.
+        chunker: another way to cut, for example `WholeTextChunker()`.
+        chains: all three chains, in place of the two arguments above.
+        embedder: an embedding model; None for a base that is searched by words alone.
+        on_progress: called on the event loop for each document that is dealt with.
+        lock_timeout: seconds to wait for another process that writes.
+
+    Raises:
+        SchemaVersionUnsupported: a newer groundgraph wrote the file.
+        EmbeddingModelChanged: the base holds vectors of another model.
+        StorageLocked: another process held the file for too long.
+    """
+    path = Path(path_of_sqlite)
+    settings = Settings()
+    used = chains or replace(ingest_chains(settings, DOCUMENTS), chunker=chunker or HeadingChunker(max_chunk_size))
+    resources = IngestResources(
+        settings,
+        SharedStore(lambda: EmbeddedStore(path, lock_timeout=lock_timeout), path),
+        lambda _: used,
+        {DOCUMENTS: used.signature},
+        embedder=embedder,
+    )
+    graph = compiled_ingest(resources, checkpointer=False)
+    return await run_ingest(graph, {"documents": documents}, on_event=counting(on_progress) if on_progress else None)

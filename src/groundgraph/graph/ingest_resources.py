@@ -25,7 +25,7 @@ from groundgraph.graph.configured_models import configured_embedder
 from groundgraph.graph.knowledge_base_files import KnowledgeBaseFile, base_fields, knowledge_base_file
 from groundgraph.graph.parts import Models, check_given
 from groundgraph.graph.resources import configured_models
-from groundgraph.ingest.build_chains import check_chains, ingest_chains
+from groundgraph.ingest.builtin_chains import check_chains, ingest_chains
 from groundgraph.ingest.metadata import MetadataRules
 from groundgraph.ingest.readers import Readers
 from groundgraph.nodes.ingest.find_documents import Share

@@ -21,8 +21,7 @@ from pydantic import ByteSize
 
 from groundgraph.core.errors import ConfigurationError, IngestError, Problem
 from groundgraph.core.knowledge_store import LOST, BaseIdentity
-from groundgraph.graph.ingest import compiled_ingest
-from groundgraph.graph.ingest_documents import OnEvent, run_ingest
+from groundgraph.graph.ingest import OnEvent, compiled_ingest, run_ingest
 from groundgraph.graph.ingest_resources import IngestResources, SharedStore
 from groundgraph.graph.knowledge_base_files import knowledge_base_file, place_of, weaviate_store
 from groundgraph.ingest.find_files import FoundFiles

@@ -17,8 +17,7 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.knowledge_store import PreparedChunk, StoredDocument
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import typed_value
-from groundgraph.graph.ingest import compiled_ingest
-from groundgraph.graph.ingest_documents import run_ingest
+from groundgraph.graph.ingest import compiled_ingest, run_ingest
 from groundgraph.graph.ingest_resources import IngestResources
 from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES, knowledge_base_files
 from groundgraph.graph.parts import Models, takes

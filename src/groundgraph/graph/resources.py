@@ -119,7 +119,7 @@ class Resources:
 def _query_chains(settings: Settings, prompts: Prompts, model: BaseChatModel | None) -> QueryChains:
     if settings.chains == ChainSettings():
         return IDENTITY
-    from groundgraph.ingest.build_chains import query_chains
+    from groundgraph.ingest.builtin_chains import query_chains
 
     return traced_chains(query_chains(settings, prompts, model), settings.tracing)
 

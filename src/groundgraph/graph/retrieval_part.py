@@ -18,18 +18,17 @@ from groundgraph.core.registry import nearest
 from groundgraph.core.turn_values import Draft, Ranking, Retrieval, RetrievalTask, Turn
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.works import WORKS, works_of
-from groundgraph.nodes.compute_answer import ComputeAnswer
 from groundgraph.nodes.node import Node
 from groundgraph.nodes.process_results import process_results
 from groundgraph.nodes.resolve_intent import resolve_intent
-from groundgraph.nodes.retrieve_source import RetrieveSourceInput, retrieve_source
+from groundgraph.nodes.retrieve_source import ComputeAnswer, RetrieveSourceInput, retrieve_source
 from groundgraph.settings.context import DIALOGUE_STATE
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.text.follow_up import holds_pronoun, is_follow_up, own_words, question_of
 
 if TYPE_CHECKING:
-    from groundgraph.nodes.model_stage import StageInput, StageUpdate
+    from groundgraph.nodes.node import StageInput, StageUpdate
 
 
 def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources, *, reply: str) -> None:

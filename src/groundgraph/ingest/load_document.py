@@ -8,9 +8,8 @@ from groundgraph.core.document import CSV, DOCX, HTML, JSON_LINES, MARKDOWN, MED
 from groundgraph.core.errors import IngestError
 from groundgraph.ingest.load_html import load_html
 from groundgraph.ingest.load_pdf import load_pdf
-from groundgraph.ingest.load_pptx import load_pptx
 from groundgraph.ingest.load_text import decode_text, first_heading, load_text
-from groundgraph.ingest.office import load_docx, load_xlsx
+from groundgraph.ingest.office import load_docx, load_pptx, load_xlsx
 from groundgraph.ingest.read_file import read_file
 from groundgraph.ingest.records import load_csv, load_jsonl
 

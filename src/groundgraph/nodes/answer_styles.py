@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.answers.answer_prompt import Assignment
 from groundgraph.answers.conversation import recent_conversation
 from groundgraph.answers.provenance import asked_style, retrieval_calls
 from groundgraph.answers.structured_answer import AnswerTemplates
+from groundgraph.answers.write_answer import Assignment
 from groundgraph.core.errors import TemplateInvalid
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_values import Check, Draft, Ranking, Retrieval
-from groundgraph.nodes.model_stage import StageInput
-from groundgraph.nodes.node import Node, evidence_scope
+from groundgraph.nodes.node import Node, StageInput, evidence_scope
 from groundgraph.settings.context import Context, Options, options_in_force
 from groundgraph.settings.settings import Settings
 

@@ -11,12 +11,10 @@ from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
+from groundgraph.answers.choices import Open, asked_back_in, names_one, numbered, open_by_field, open_by_model
 from groundgraph.answers.conversation import asked_before, recent_conversation
-from groundgraph.answers.find_choices import Open, names_one, open_by_field, open_by_model
 from groundgraph.answers.label_gate import escape_labels
-from groundgraph.answers.link_gate import LinkGate
-from groundgraph.answers.links import LinkTargets
-from groundgraph.answers.pick_choice import asked_back_in, numbered
+from groundgraph.answers.link_gate import LinkGate, LinkTargets
 from groundgraph.answers.provenance import reworded
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.evidence_store import EvidenceStore
@@ -24,8 +22,7 @@ from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import EMPTY_DRAFT, Choice, Draft, Ranking, Turn
 from groundgraph.models.call_model import ChainModel
 from groundgraph.nodes.answer_styles import AnswerInput, style_asked_for
-from groundgraph.nodes.model_stage import Stage, StageInput, asked, model_stage, skipped
-from groundgraph.nodes.node import Node, evidence_scope
+from groundgraph.nodes.node import Node, Stage, StageInput, asked, evidence_scope, model_stage, skipped
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context, options_in_force
 from groundgraph.settings.settings import Settings

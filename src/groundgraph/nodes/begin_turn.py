@@ -27,7 +27,7 @@ from groundgraph.prompts import Prompts, fence_of
 from groundgraph.settings.context import Context, chosen_fields, refuse_without_effect
 from groundgraph.settings.services import LimitSettings
 from groundgraph.settings.settings import Settings
-from groundgraph.text.small_talk import language_of, small_talk
+from groundgraph.text.follow_up import language_of, small_talk
 from groundgraph.text.templates import compile_template, render, unknown_variables
 
 if TYPE_CHECKING:
@@ -390,7 +390,7 @@ def _choosing(settings: Settings) -> Callable[[Turn, Sequence[BaseMessage]], Tur
     """What reads a message as a choice, where turns ask back."""
     if settings.synthesis.ask_back is None:
         return None
-    from groundgraph.answers.pick_choice import with_choice
+    from groundgraph.answers.choices import with_choice
 
     return with_choice
 

@@ -11,8 +11,7 @@ from groundgraph.answers.generate_queries import listed_items
 from groundgraph.core.errors import ModelError
 from groundgraph.models.call_model import ChainModel
 from groundgraph.models.replies import is_refusal, list_schema, listed_in, negates, text_of
-from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, asked, model_stage
-from groundgraph.nodes.node import Node
+from groundgraph.nodes.node import Node, Stage, StageInput, StageUpdate, asked, model_stage
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings

@@ -11,9 +11,9 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from groundgraph.answers.conversation import recent_conversation
+from groundgraph.answers.extract_intent import Extraction
 from groundgraph.answers.extracted_filters import ExtractedFilters, extracted_filters, shown
 from groundgraph.answers.ground_fields import DateGround, UserWords, is_meant
-from groundgraph.answers.read_extraction import Extraction
 from groundgraph.core.characters import clean_text
 from groundgraph.core.intent import EMPTY_INTENT, SCOPES, STYLES, IntentState
 from groundgraph.core.schema import ExtractionAnnotation, SourceSchema

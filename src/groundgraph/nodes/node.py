@@ -1,20 +1,30 @@
-"""The shape of a step, and the filters that hold in a run whatever its intent says, those of a scope among them."""
+"""The shape of a step, of a stage before the retrieval that may fail among them, and the filters that hold in a run
+whatever its intent says, those of a scope too."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-from collections.abc import Awaitable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from langchain_core.messages import AnyMessage
 from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
 
-from groundgraph.core.errors import Problem, ScopeMissing
+from groundgraph.core.errors import ModelError, Problem, ScopeMissing
 from groundgraph.core.evidence import jsonable
+from groundgraph.core.failure import failure_of
 from groundgraph.core.filters import check_filters
+from groundgraph.core.intent import IntentState, StageFindings, StageReport
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
+from groundgraph.core.turn_values import Turn
+from groundgraph.models.call_model import collect_chain_calls
+from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context, scope_in_force
 from groundgraph.settings.settings import Settings
 
@@ -37,21 +47,21 @@ def scope_problems(
             problems.append(Problem(key, f"there is no source '{source}'.{nearest(source, list(schemas))}"))
         elif schema is None:
             problems.append(Problem(key, "the source declares no schema, so nobody could enforce the filter"))
-        for field, origin in fields.items():
-            problems += _field_problems(f"{key}.{field}", field, origin, schema, default_filters.get(source, {}))
+        for name, origin in fields.items():
+            problems += _field_problems(f"{key}.{name}", name, origin, schema, default_filters.get(source, {}))
     return problems
 
 
 def _field_problems(
-    key: str, field: str, origin: str, schema: SourceSchema | None, defaults: Mapping[str, Any]
+    key: str, name: str, origin: str, schema: SourceSchema | None, defaults: Mapping[str, Any]
 ) -> list[Problem]:
     problems = []
-    if schema is not None and field not in schema.fields:
+    if schema is not None and name not in schema.fields:
         known = sorted(schema.fields)
-        problems.append(Problem(key, f"the source has no field '{field}'.{nearest(field, known)}"))
+        problems.append(Problem(key, f"the source has no field '{name}'.{nearest(name, known)}"))
     if origin.partition(".")[0] not in ORIGINS or not origin.partition(".")[2]:
         problems.append(Problem(key, f"'{origin}' is no origin of a value; write context.NAME or user.NAME"))
-    if field in defaults:
+    if name in defaults:
         problems.append(Problem(key, "the field has a default filter too; only one of them could hold"))
     return problems
 
@@ -71,11 +81,11 @@ def scope_values(
     """
     found: dict[str, dict[str, Any]] = {}
     for source, fields in scope_filters.items():
-        for field, origin in fields.items():
+        for name, origin in fields.items():
             value = _value_of(origin, scope, user)
             if value is None or value in ("", []):
                 raise ScopeMissing(_missing(source, origin))
-            found.setdefault(source, {})[field] = value
+            found.setdefault(source, {})[name] = value
     return found
 
 
@@ -179,3 +189,84 @@ class Node(Protocol[StateT_contra, UpdateT_co]):
 
     def __call__(self, state: StateT_contra, *, runtime: Runtime[Context]) -> Awaitable[UpdateT_co]:
         """The update."""
+
+
+# A stage before the retrieval that may fail: the turn goes on with what it had, and the record says so.
+
+
+class StageInput(TypedDict, total=False):
+    """What such a stage reads."""
+
+    messages: list[AnyMessage]
+    metadata: dict[str, Any]
+    turn: Turn
+    intent: IntentState
+
+
+class StageUpdate(TypedDict):
+    """What such a stage writes: the intent with what it found, and a report."""
+
+    intent: IntentState
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a stage did.
+
+    Attributes:
+        report: for the record; its status is `ran` unless it says another.
+        found: what joins the intent.
+    """
+
+    report: StageReport
+    found: StageFindings = field(default_factory=StageFindings)
+
+
+def skipped(reason: str) -> Stage:
+    """A stage that has nothing to do."""
+    return Stage({"status": "skipped", "reason": reason})
+
+
+def model_stage(
+    name: str,
+    work: Callable[[StageInput, Runtime[Context]], Awaitable[Stage]],
+    prompts: Prompts,
+    *,
+    without: StageFindings,
+    note: str,
+) -> Node[StageInput, StageUpdate]:
+    """The step `name`: what `work` does; its time, its event, its model calls and its place in the record are written
+    here, for every stage.
+
+    Args:
+        name: of the step.
+        work: the stage; its ModelError is no error of the turn.
+        prompts: hold the notes.
+        without: what joins the intent when the model fails.
+        note: tells the reader then what was done without it.
+    """
+
+    async def stage(state: StageInput, runtime: Runtime[Context]) -> StageUpdate:
+        started = time.perf_counter()
+        earlier = state["intent"]
+        with collect_chain_calls() as calls:
+            try:
+                done = await work(state, runtime)
+            except ModelError as error:
+                told = prompts.note(note, state["turn"]["language"], reason=failure_of(error, "model"))
+                found: StageFindings = {**without, "issues": [*earlier["issues"], told]}
+                done = Stage({"status": "failed", "reason": str(error)}, found)
+        elapsed = round((time.perf_counter() - started) * 1000, 3)
+        report: StageReport = {"status": "ran", **done.report, "elapsed_ms": elapsed}
+        intent: IntentState = {**earlier, **done.found}
+        intent["stages"] = {**earlier["stages"], name: report}
+        intent["calls"] = [*earlier["calls"], *calls]
+        runtime.stream_writer({"stage": name, **report})
+        return {"intent": intent}
+
+    return stage
+
+
+def asked(state: StageInput) -> str:
+    """The question of the turn as one that stands on its own, where it was rewritten; else as the user put it."""
+    return state["intent"]["rewritten"] or state["turn"]["question"]

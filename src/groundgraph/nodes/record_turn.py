@@ -11,7 +11,6 @@ from langgraph.store.base import BaseStore, PutOp
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
-from groundgraph.answers.answer_prompt import answer_id
 from groundgraph.answers.conversation import BODY_CHARS, CHOSE, CITED, QUOTED, cited_pieces, quoted_passage
 from groundgraph.answers.provenance import (
     HISTORY_TURNS,
@@ -26,6 +25,7 @@ from groundgraph.answers.provenance import (
     record_keys,
     stored_record,
 )
+from groundgraph.answers.write_answer import answer_id
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_record import TurnRecord
 from groundgraph.core.turn_values import (
@@ -133,7 +133,7 @@ def _message(draft: Draft, turn: Turn, record: Mapping[str, Any], citations: Seq
     body = len(draft["text"]) if draft["body"] is None else draft["body"]
     metadata = {"outcome": draft["outcome"], "turn_id": record["turn_id"], BODY_CHARS: body}
     if asked_back := record.get("choices"):
-        # By which the next turn knows what its message chooses; see `groundgraph.answers.pick_choice`.
+        # By which the next turn knows what its message chooses; see `groundgraph.answers.choices`.
         about, first = turn["question"], turn["chosen"]
         asked_in = first["asked_in"] if first else turn["message_id"]
         metadata[ASKED_BACK] = {"question": about, "message_id": asked_in, "choices": asked_back}

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from groundgraph.answers.answer_prompt import Assignment, Correction
 from groundgraph.answers.label_gate import at_their_places
 from groundgraph.answers.structured_answer import AnswerTemplates
-from groundgraph.answers.write_answer import write_answer
+from groundgraph.answers.write_answer import Assignment, Correction, write_answer
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_values import Check, Draft
 from groundgraph.nodes.answer_styles import AnswerInput, AnswerUpdate, Written, writing

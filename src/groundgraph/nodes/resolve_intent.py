@@ -20,8 +20,7 @@ from groundgraph.core.intent import EMPTY_INTENT, IntentState, StageReport
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.turn_values import EMPTY_RETRIEVAL, Choice, ModelCall, Retrieval, Turn
-from groundgraph.nodes.model_stage import StageInput
-from groundgraph.nodes.node import Node, enforced_filters, signed_in
+from groundgraph.nodes.node import Node, StageInput, enforced_filters, signed_in
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import DIALOGUE_STATE, Context, options_in_force
 from groundgraph.settings.settings import Settings
@@ -241,7 +240,7 @@ def _replies(message: str, earlier: Sequence[BaseMessage], settings: Settings) -
     """Whether `message` says something to an answer that asked back, and asks nothing itself."""
     if settings.synthesis.ask_back is None or not earlier:
         return False
-    from groundgraph.answers.pick_choice import asked_back_in
+    from groundgraph.answers.choices import asked_back_in
 
     return asked_back_in(earlier[-1]) is not None and not message.endswith("?") and not begins_asking(message)
 

@@ -15,8 +15,7 @@ from groundgraph.answers.generate_queries import listed_items
 from groundgraph.core.errors import ModelError
 from groundgraph.models.call_model import ChainModel, Passage
 from groundgraph.models.replies import is_refusal, reply_words
-from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, model_stage, skipped
-from groundgraph.nodes.node import Node
+from groundgraph.nodes.node import Node, Stage, StageInput, StageUpdate, model_stage, skipped
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings

@@ -15,8 +15,17 @@ from groundgraph.answers.generate_queries import listed_items, said
 from groundgraph.core.errors import ModelError
 from groundgraph.models.call_model import ChainModel, Passage
 from groundgraph.models.replies import list_schema, listed_in, negates, reply_words, text_of
-from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, asked, model_stage, skipped
-from groundgraph.nodes.node import Node, enforced_on, signed_in
+from groundgraph.nodes.node import (
+    Node,
+    Stage,
+    StageInput,
+    StageUpdate,
+    asked,
+    enforced_on,
+    model_stage,
+    signed_in,
+    skipped,
+)
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.bounds import within
 from groundgraph.settings.context import Context, options_in_force

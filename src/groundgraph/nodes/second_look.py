@@ -13,8 +13,7 @@ from groundgraph.core.errors import ModelError
 from groundgraph.core.turn_values import Ranking, Retrieval
 from groundgraph.models.call_model import ChainModel, Passage
 from groundgraph.models.replies import is_refusal, list_schema, listed_in, text_of
-from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, asked, model_stage, skipped
-from groundgraph.nodes.node import Node
+from groundgraph.nodes.node import Node, Stage, StageInput, StageUpdate, asked, model_stage, skipped
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings

@@ -1,4 +1,5 @@
-"""A turn as one HTML page that needs nothing else and reaches nothing else, as a notebook shows it, and as text."""
+"""A turn as one HTML page that needs nothing else and reaches nothing else, as a notebook shows it, and as text; and
+pages of figures that are made alike."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from groundgraph.prompts import Prompts
 from groundgraph.report.evidence import Piece, RecordedTurn, evidence_of, path_of
 from groundgraph.report.room import Room
 from groundgraph.report.turn_view import TurnView
-from groundgraph.report.words import Words, compact, duration, findings_of, moment, plain, where_of
+from groundgraph.report.words import Words, compact, duration, findings_of, moment, plain, visible, where_of
 from groundgraph.settings.settings import Settings
 from groundgraph.text.words import detect_language
 
@@ -265,3 +266,33 @@ def _line(text: str) -> str:
 def _text(text: str) -> str:
     """`text` with everything escaped that Markdown or HTML would take for markup."""
     return re.sub(r"([\\`*_{}\[\]<>&#|~$!])", r"\\\1", text)
+
+
+# What a check of a chat model found, and what two configurations make of the same questions: each as one HTML page
+# that needs nothing else and reaches nothing else.
+
+
+def model_page(found: Mapping[str, Any]) -> str:
+    """The page of a check: each mark with its interval, what a turn takes, the advised settings, and what went wrong.
+
+    Args:
+        found: what `groundgraph check-model --json` prints.
+    """
+    return _page_of_figures("model_page.html.jinja2", found, "model_page.css.jinja2")
+
+
+def compared_page(found: Mapping[str, Any]) -> str:
+    """The page: how often people marked answers good, and both answers to each question side by side.
+
+    Args:
+        found: what `groundgraph evaluate --recorded --again FILE --json` prints.
+    """
+    return _page_of_figures("compared_page.html.jinja2", found, "model_page.css.jinja2", "compared_page.css.jinja2")
+
+
+def _page_of_figures(template: str, found: Mapping[str, Any], *styles: str) -> str:
+    # A plain text would be escaped as it enters the page, and its sign would be another one.
+    style = Markup("").join([page_style(), *map(static_text, styles)])
+    policy = f"default-src 'none'; style-src '{digest(style)}'; base-uri 'none'; form-action 'none'"
+    parts = {"style": style, "policy": policy, "version": version("groundgraph"), "visible": visible}
+    return environment().get_template(template).render(found=found, **parts)

@@ -253,10 +253,10 @@ for _name, _place in {
     "memory": "in_memory:memory_from_options",
     "knowledge_base": "knowledge_base.source:knowledge_base_from_options",
     "vector_kb": "knowledge_base.source:knowledge_base_from_options",
-    "sql": "sql.options:sql_from_options",
-    "database": "sql.options:database_from_options",
-    "langchain": "langchain_adapter.source:langchain_from_options",
-    "weaviate": "weaviate.options:weaviate_from_options",
+    "sql": "sql.source:sql_from_options",
+    "database": "sql.source:database_from_options",
+    "langchain": "langchain_adapter:langchain_from_options",
+    "weaviate": "weaviate.source:weaviate_from_options",
     "cascade": "cascade.source:cascade_from_options",
 }.items():
     source_types.provide(_name, f"groundgraph.sources.{_place}")

@@ -1,18 +1,43 @@
-"""What the span of each step says, beside its name and how long it took."""
+"""A graph whose steps have spans, and what the span of each step says, beside its name and how long it took."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
-from openinference.semconv.trace import OpenInferenceMimeTypeValues, RerankerAttributes, SpanAttributes
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.embeddings import Embeddings
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
+from langchain_core.tracers.context import register_configure_hook
+from langgraph.graph import StateGraph
+from openinference.semconv.trace import (
+    EmbeddingAttributes,
+    MessageAttributes,
+    OpenInferenceMimeTypeValues,
+    RerankerAttributes,
+    SpanAttributes,
+)
+from typing_extensions import override
 
-from groundgraph.core.evidence import EvidenceRecord
+from groundgraph.answers.gated_model import GATED
+from groundgraph.core.chain import QueryChains, Reranker
+from groundgraph.core.embedder import Embedder
+from groundgraph.core.evidence import EvidenceRecord, SourceResult
+from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_values import Ref
-from groundgraph.tracing.span import Attribute, Span
-from groundgraph.tracing.spans import ToldDocument, set_documents
+from groundgraph.nodes.process_results import Change, View, Work
+from groundgraph.resilience.blocking import call_chain
+from groundgraph.tracing.span import Attribute, Span, current_run
+from groundgraph.tracing.spans import LISTED, OtelSpan, OtelTracing, ToldDocument, set_documents
 
 # The prefix of what OpenInference has no name for.
 OWN = "groundgraph"
@@ -272,3 +297,293 @@ STEPS: dict[str, Step] = {
 WORK = Step(describe=ranked)
 WORKS = {"rerank_results": Step("RERANKER", rerank_results, _reranked)}
 """By the name of the work of `process_results`; any other is told about as `WORK`."""
+
+
+# Spans around the steps.
+
+# A span for every call of a language model within a step, told by LangChain's callbacks.
+
+_calls: ContextVar[ModelCallSpans | None] = ContextVar("model_call_spans", default=None)
+# LangChain asks for the handler whenever a model is called, wherever that is; the caller's own callbacks stay as they
+# are, LangSmith's among them.
+register_configure_hook(_calls, inheritable=False)
+
+_ROLES = {"human": "user", "ai": "assistant"}
+
+
+class ModelCallSpans(BaseCallbackHandler):
+    """Opens and ends the spans of one step's model calls.
+
+    The model that only passes another one's text through the gate is no call of its own.
+    """
+
+    run_inline = True
+    ignore_chain = True
+    ignore_agent = True
+    ignore_retriever = True
+    ignore_retry = True
+    ignore_custom_event = True
+
+    def __init__(self, tracing: OtelTracing) -> None:
+        self._tracing = tracing
+        self._open: dict[UUID, OtelSpan] = {}
+
+    @override
+    def on_chat_model_start(
+        self,
+        serialized: Any,
+        messages: list[list[BaseMessage]],
+        *,
+        run_id: UUID,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        span = self._start(run_id, metadata or {}, kwargs.get("invocation_params") or {}, kwargs.get("name"))
+        if span is not None:
+            span.content(_messages(SpanAttributes.LLM_INPUT_MESSAGES, messages[0] if messages else []))
+
+    @override
+    def on_llm_start(
+        self,
+        serialized: Any,
+        prompts: list[str],
+        *,
+        run_id: UUID,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        span = self._start(run_id, metadata or {}, kwargs.get("invocation_params") or {}, kwargs.get("name"))
+        if span is not None:
+            span.content({SpanAttributes.INPUT_VALUE: prompts[0] if prompts else ""})
+
+    @override
+    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **_: Any) -> None:
+        span = self._open.pop(run_id, None)
+        if span is not None:
+            _finish(span, response)
+            span.end()
+
+    @override
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
+        span = self._open.pop(run_id, None)
+        if span is not None:
+            span.raised(error)
+            span.end()
+
+    def close(self) -> None:
+        """End what is open still: nobody is told of a call that was cancelled."""
+        while self._open:
+            _, span = self._open.popitem()
+            span.failed("CancelledError")
+            span.end()
+
+    def _start(
+        self, run_id: UUID, metadata: Mapping[str, Any], params: Mapping[str, Any], name: str | None
+    ) -> OtelSpan | None:
+        if params.get("_type") == GATED:
+            return None
+        model = metadata.get("ls_model_name") or params.get("model_name") or params.get("model")
+        known: dict[str, Attribute] = {
+            attribute: value
+            for attribute, value in {
+                SpanAttributes.LLM_MODEL_NAME: model,
+                SpanAttributes.LLM_PROVIDER: metadata.get("ls_provider"),
+            }.items()
+            if isinstance(value, str) and value
+        }
+        self._open[run_id] = self._tracing.open(name or "model_call", "LLM", known)
+        return self._open[run_id]
+
+
+@contextmanager
+def model_call_spans(tracing: OtelTracing) -> Iterator[None]:
+    """Every call of a model in the block has a span, which ends with the block at the latest."""
+    spans = ModelCallSpans(tracing)
+    token = _calls.set(spans)
+    try:
+        yield
+    finally:
+        _calls.reset(token)
+        spans.close()
+
+
+def _finish(span: OtelSpan, response: LLMResult) -> None:
+    first = response.generations[0][0] if response.generations and response.generations[0] else None
+    message = first.message if isinstance(first, ChatGeneration) else None
+    usage = message.usage_metadata if isinstance(message, AIMessage) else None
+    if usage:
+        span.set(
+            {
+                SpanAttributes.LLM_TOKEN_COUNT_PROMPT: usage["input_tokens"],
+                SpanAttributes.LLM_TOKEN_COUNT_COMPLETION: usage["output_tokens"],
+                SpanAttributes.LLM_TOKEN_COUNT_TOTAL: usage["total_tokens"],
+            }
+        )
+    if message is not None:
+        span.content(_messages(SpanAttributes.LLM_OUTPUT_MESSAGES, [message]))
+    elif first is not None:
+        span.content({SpanAttributes.OUTPUT_VALUE: first.text})
+
+
+def _messages(prefix: str, messages: Sequence[BaseMessage]) -> dict[str, Attribute]:
+    """The last `LISTED` of `messages` as OpenInference has them."""
+    found: dict[str, Attribute] = {}
+    for number, message in enumerate(messages[-LISTED:]):
+        place = f"{prefix}.{number}"
+        found[f"{place}.{MessageAttributes.MESSAGE_ROLE}"] = _ROLES.get(message.type, message.type)
+        found[f"{place}.{MessageAttributes.MESSAGE_CONTENT}"] = str(message.text)
+    return found
+
+
+# Spans around what has no callbacks of its own: embedding models, and the rerankers inside a knowledge base.
+
+
+@dataclass
+class TracedEmbeddings(Embeddings):
+    """An embedding model whose calls are spans. The vectors are never told."""
+
+    model: Embeddings
+    name: str
+    tracing: OtelTracing
+
+    @override
+    def embed_query(self, text: str) -> list[float]:
+        with self._span([text]):
+            return self.model.embed_query(text)
+
+    @override
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        with self._span(texts):
+            return self.model.embed_documents(texts)
+
+    @override
+    async def aembed_query(self, text: str) -> list[float]:
+        with self._span([text]):
+            return await self.model.aembed_query(text)
+
+    @override
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        with self._span(texts):
+            return await self.model.aembed_documents(texts)
+
+    def _span(self, texts: Sequence[str]) -> AbstractContextManager[OtelSpan]:
+        known = {SpanAttributes.EMBEDDING_MODEL_NAME: self.name, **own(texts=len(texts))}
+        content = {
+            f"{SpanAttributes.EMBEDDING_EMBEDDINGS}.{number}.{EmbeddingAttributes.EMBEDDING_TEXT}": text
+            for number, text in enumerate(texts[:LISTED])
+        }
+        return self.tracing.span("embed", "EMBEDDING", known, content)
+
+
+def with_embedding_spans(embedder: Embedder, tracing: OtelTracing) -> Embedder:
+    """`embedder`, whose calls are spans."""
+    if isinstance(embedder.model, TracedEmbeddings):
+        return embedder
+    return replace(embedder, model=TracedEmbeddings(embedder.model, embedder.name, tracing))
+
+
+@dataclass(frozen=True)
+class TracedReranker:
+    """A reranker of a knowledge base whose calls are spans."""
+
+    reranker: Reranker
+    tracing: OtelTracing
+
+    async def __call__(self, query: str, candidates: Sequence[SourceResult], /) -> Sequence[float]:
+        """See `Reranker`."""
+        with self.tracing.span("rerank", "RERANKER", content={RerankerAttributes.RERANKER_QUERY: query}) as span:
+            scores: Sequence[float] = await call_chain(self.reranker, query, candidates)
+            judged = _judged(candidates, scores)
+            span.set(own(results=len(judged)))
+            set_documents(span, RerankerAttributes.RERANKER_OUTPUT_DOCUMENTS, judged)
+            return scores
+
+
+def _judged(candidates: Sequence[SourceResult], scores: Any) -> list[ToldDocument]:
+    """The candidates as `set_documents` takes them; none when the scores are none, of which the caller tells."""
+    try:
+        numbers = [float(score) for score in scores]
+    except (TypeError, ValueError):
+        return []
+    pairs = zip(candidates, numbers, strict=False)
+    return [{"id": one.source_id, "score": number, "text": one.content} for one, number in pairs]
+
+
+def with_reranker_spans(chains: QueryChains, reranker: Reranker, tracing: OtelTracing) -> QueryChains:
+    """`chains` with `reranker`, which has spans."""
+    return replace(chains, reranker=TracedReranker(reranker, tracing))
+
+
+_log = logging.getLogger(__name__)
+_PLAIN = Step()
+
+
+class TracedStateGraph(StateGraph[Any, Any, Any, Any]):
+    """A builder that puts each step into a span.
+
+    Args:
+        tracing: opens the spans.
+        evidence: where the references in the state lead; None for a graph without evidence.
+        schemas: the arguments of every `StateGraph`.
+    """
+
+    def __init__(self, tracing: OtelTracing, evidence: EvidenceStore | None, *schemas: Any, **more: Any) -> None:
+        super().__init__(*schemas, **more)
+        self._tracing = tracing
+        self._evidence = evidence
+
+    def add_node(self, node: Any, action: Any = None, **options: Any) -> Any:
+        """As LangGraph's; what is no coroutine function under a name of its own, such as a graph, is left as it is."""
+        if isinstance(node, str) and inspect.iscoroutinefunction(action):
+            action = traced_step(node, action, self._tracing, self._evidence)
+        return super().add_node(node, action, **options)
+
+
+def traced_step(
+    name: str, step: Callable[..., Awaitable[Any]], tracing: OtelTracing, evidence: EvidenceStore | None
+) -> Callable[..., Awaitable[Any]]:
+    """`step` in a span called `name`, with the same signature."""
+    told = STEPS.get(name, _PLAIN)
+
+    @functools.wraps(step)
+    async def traced(state: Any, *args: Any, **kwargs: Any) -> Any:
+        with tracing.span(name, told.kind) as span, model_call_spans(tracing):
+            update = await step(state, *args, **kwargs)
+            await _describe(name, told, span, state, update, kwargs.get("runtime"), evidence)
+            return update
+
+    return traced
+
+
+def with_work_span(name: str, work: Work, tracing: OtelTracing) -> Work:
+    """`work` in a span called `name`."""
+    step = WORKS.get(name, WORK)
+
+    async def traced(view: View) -> Change:
+        with tracing.span(name, step.kind) as span:
+            change = await work(view)
+            known = {**view.state.get("bodies", {}), **view.known, **change.records}
+            state = {**view.state, "ranking": {"refs": view.refs}, "bodies": known}
+            update = {"ranking": {"refs": change.refs, "strategies": change.ran}}
+            await _describe(name, step, span, state, update, view.runtime, view.parts.evidence)
+            return change
+
+    return traced
+
+
+async def _describe(
+    name: str, step: Step, span: Span, state: Any, update: Any, runtime: Any, evidence: EvidenceStore | None
+) -> None:
+    """Say on `span` what came of the step. A slip here must not cost a turn."""
+    if step.describe is None or not isinstance(update, Mapping):
+        return
+    try:
+        records: dict[str, EvidenceRecord] = {}
+        if step.refs is not None and evidence is not None:
+            keys = [ref[0] for ref in step.refs(state, update)]
+            in_state = {**state.get("bodies", {}), **update.get("bodies", {})}
+            records = await evidence.load(runtime.store, keys, in_state, scope=None)
+        info = getattr(runtime, "execution_info", None)
+        step.describe(span, Done(state, update, info.thread_id if info else None, records, current_run.get()))
+    except Exception:
+        _log.warning("The span of %s says less than it could.", name, exc_info=True)

@@ -14,7 +14,7 @@ from groundgraph.core.document import PPTX
 from groundgraph.core.errors import IngestError
 from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.ingest.load_document import load_document
-from groundgraph.ingest.load_pptx import load_pptx
+from groundgraph.ingest.office import load_pptx
 
 DECK = pptx(
     [("Pumps", ["Pump 17 is red.", "Pump 18 is blue."]), ("", []), ("Prices\vtoday", ["In euros"])],

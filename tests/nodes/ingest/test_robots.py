@@ -9,8 +9,8 @@ import pytest
 from web_site import Site, answer, fetching, html, redirect, refused
 
 from groundgraph.core.errors import PageNotLoaded
-from groundgraph.ingest import robots
-from groundgraph.ingest.robots import MAX_PAUSE, MAX_ROBOTS_BYTES, PageTime, Robots
+from groundgraph.ingest import fetch_page
+from groundgraph.ingest.fetch_page import MAX_PAUSE, MAX_ROBOTS_BYTES, PageTime, Robots
 
 pytestmark = pytest.mark.covers("K2")
 
@@ -133,7 +133,7 @@ async def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without_protego)
     with pytest.raises(PageNotLoaded, match=r'pip install "groundgraph\[web\]"'):
         await Robots(Served(), "groundgraph").pause(ORIGIN, ORIGIN, PageTime(5))
-    assert robots.NEEDS_EXTRA
+    assert fetch_page.NEEDS_EXTRA
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSourc
 from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks
 from groundgraph.sources.knowledge_base.document_rows import document_rows
 from groundgraph.sources.knowledge_base.schema import Revision, open_for_reading, reading
+from groundgraph.sources.knowledge_base.store import KnowledgeBaseWriter
 from groundgraph.sources.knowledge_base.vectors import OutdatedSnapshot, VectorCache, Vectors
-from groundgraph.sources.knowledge_base.writer import KnowledgeBaseWriter
 from groundgraph.testing import NgramEmbeddings
 
 SIZE = 6

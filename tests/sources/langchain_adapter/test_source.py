@@ -18,7 +18,7 @@ from groundgraph.core.errors import ConfigurationError, FilterInvalid
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.conformance import check_source
-from groundgraph.sources.langchain_adapter.source import MAX_ASKED_FOR, as_relevance
+from groundgraph.sources.langchain_adapter import MAX_ASKED_FOR, as_relevance
 from groundgraph.testing import NgramEmbeddings, check_filters
 
 pytestmark = pytest.mark.covers("R6")

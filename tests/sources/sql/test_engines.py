@@ -15,8 +15,7 @@ from postgres_fixture import postgres  # noqa: F401 - a fixture
 
 from groundgraph.core.errors import ConfigurationError, SchemaChanged, SourceUnavailable
 from groundgraph.sources.conformance import check_source
-from groundgraph.sources.sql import SqlSource, keep_index
-from groundgraph.sources.sql.portable import database as portable
+from groundgraph.sources.sql import SqlSource, keep_index, portable
 from groundgraph.sources.sql.postgres import database as server
 
 SCRIPT = """

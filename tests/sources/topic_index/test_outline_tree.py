@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.search.topics import Outline, Place
-from groundgraph.sources.topic_index.heading_tree import capped, expanded
-from groundgraph.sources.topic_index.outline_tree import OutlineTree, outline_tree
+from groundgraph.sources.topic_index.heading_tree import OutlineTree, capped, expanded, outline_tree
 
 pytestmark = pytest.mark.covers("X2")
 

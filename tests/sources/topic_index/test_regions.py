@@ -8,8 +8,15 @@ from hypothesis import strategies as st
 
 from groundgraph.search.topics import Outline, Place
 from groundgraph.settings.topics import HeadingMatchSettings
-from groundgraph.sources.topic_index.heading_tree import HeadingIndex, content_stems
-from groundgraph.sources.topic_index.outline_tree import OutlineTree, Seed, common_heading, outline_tree, regions
+from groundgraph.sources.topic_index.heading_tree import (
+    HeadingIndex,
+    OutlineTree,
+    Seed,
+    common_heading,
+    content_stems,
+    outline_tree,
+    regions,
+)
 
 pytestmark = pytest.mark.covers("X1")
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from groundgraph.sources.weaviate.statistics import _Best
-from groundgraph.sources.weaviate_base.search import Counted
+from groundgraph.sources.weaviate_base.searcher import Counted
 
 pytestmark = pytest.mark.covers("R5")
 

@@ -17,7 +17,7 @@ from groundgraph.core.document import Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import SourceError
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.graph.ingest_documents import run_ingest
+from groundgraph.graph.ingest import run_ingest
 from groundgraph.sources.weaviate_base import BasePlace, WeaviateBaseSource, WeaviateStore
 from groundgraph.testing import NgramEmbeddings
 

@@ -128,7 +128,7 @@ async def _run(settings: Settings, *, as_json: bool) -> list[DemoTurn]:
 async def _fill(
     file: Path, what: str, documents: Sequence[Document], embedder: Embedder | None, *, quiet: bool
 ) -> None:
-    from groundgraph.graph.ingest_documents import ingest_documents
+    from groundgraph.graph.ingest import ingest_documents
 
     with shown_progress("Taking in " + what, quiet=quiet) as on_progress:
         report = await ingest_documents(file, documents, embedder=embedder, on_progress=on_progress)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from groundgraph.answers.citations import named_text
-from groundgraph.answers.read_extraction import objects_in
+from groundgraph.answers.extract_intent import objects_in
 from groundgraph.core.errors import ConfigurationError, ModelError, Problem
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent

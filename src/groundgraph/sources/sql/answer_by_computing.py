@@ -11,9 +11,9 @@ from groundgraph.core.evidence import SourceResult, jsonable
 from groundgraph.core.latest import Latest
 from groundgraph.sources.sql.any_database import ComputingDatabase, Version
 from groundgraph.sources.sql.compute import Computation, compute, is_fit
-from groundgraph.sources.sql.read_dates import Part
 from groundgraph.sources.sql.read_question import (
     LONGEST_VALUE,
+    Part,
     Reading,
     as_said,
     is_about,

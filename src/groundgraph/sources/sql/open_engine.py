@@ -33,7 +33,7 @@ def open_engine(options: EngineOptions, *, closed: bool) -> SqlEngine:
     if isinstance(options.location, ServerAddress):
         return _open_postgres(options, options.location)
     if isinstance(options.location, OtherAddress):
-        from groundgraph.sources.sql.portable.database import PortableDatabase
+        from groundgraph.sources.sql.portable import PortableDatabase
 
         return _indexed_engine(
             options, PortableDatabase(options.location, source=options.named[0], wanted=options.wanted)

@@ -16,9 +16,8 @@ from sqlalchemy import text
 from groundgraph import load_settings, retrieval_graph
 from groundgraph.core.errors import ConfigurationError, SourceTimeout, SourceUnavailable
 from groundgraph.sources.conformance import check_source
-from groundgraph.sources.sql import SqlSource
+from groundgraph.sources.sql import SqlSource, portable
 from groundgraph.sources.sql.location import OtherAddress
-from groundgraph.sources.sql.portable import connect, database
 from groundgraph.sources.sql.shape import Wanted
 
 DRIVERS = ("", "+aiosqlite")
@@ -105,7 +104,7 @@ async def test_only_selects_with_bound_values_and_no_row_is_read_for_a_question(
 
 @pytest.mark.covers("R3")
 async def test_many_rows_are_read_in_pieces_with_a_key_and_without(tmp_path, monkeypatch):
-    monkeypatch.setattr(database, "PIECE", 7)
+    monkeypatch.setattr(portable, "PIECE", 7)
     rows = [(f"k{n:02}", f"word{n}") for n in range(30)]
     script = "CREATE TABLE t (id TEXT PRIMARY KEY, body TEXT); CREATE VIEW v AS SELECT id, body FROM t;"
     path = fill(tmp_path / "many.db", script, t=rows)
@@ -116,7 +115,7 @@ async def test_many_rows_are_read_in_pieces_with_a_key_and_without(tmp_path, mon
 
 @pytest.mark.covers("R3")
 async def test_a_table_that_is_too_large_for_an_index_here_is_refused(url, monkeypatch):
-    monkeypatch.setattr(database, "MOST_ROWS_HERE", 3)
+    monkeypatch.setattr(portable, "MOST_ROWS_HERE", 3)
     async with opened(url) as source:
         with pytest.raises(ConfigurationError, match="'notes' has 4 rows, and at most 3"):
             await ask(source, "pump")
@@ -131,7 +130,7 @@ async def test_a_database_that_is_gone_is_told(url):
 
 @pytest.mark.covers("fault 31")
 async def test_an_asynchronous_database_that_hangs_ends_in_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(connect, "STATEMENT_SECONDS", 0.0)
+    monkeypatch.setattr(portable, "STATEMENT_SECONDS", 0.0)
     path = fill(tmp_path / "some.db", NOTES, **ROWS)
     async with opened(f"{NAME}+aiosqlite:///{path}") as source:
         with pytest.raises(SourceTimeout, match="did not answer within"):
@@ -140,7 +139,7 @@ async def test_an_asynchronous_database_that_hangs_ends_in_time(tmp_path, monkey
 
 @pytest.mark.covers("fault 31")
 async def test_a_connection_that_comes_about_behind_the_end_is_dropped(tmp_path, monkeypatch):
-    monkeypatch.setattr(connect, "STATEMENT_SECONDS", 0.2)
+    monkeypatch.setattr(portable, "STATEMENT_SECONDS", 0.2)
     path = fill(tmp_path / "some.db", NOTES, **ROWS)
     go_on, threads, plain = threading.Event(), [], sqlite3.connect
 
@@ -182,7 +181,7 @@ async def test_a_turn_answers_from_any_database_through_the_configuration(url):
 def test_a_source_that_is_closed_ends_what_is_being_read(tmp_path, monkeypatch):
     path = fill(tmp_path / "some.db", NOTES, **ROWS)
     address = OtherAddress(f"{NAME}+aiosqlite:///{path}")
-    reading = database.PortableDatabase(address, source="some", wanted=Wanted(["notes"]))
+    reading = portable.PortableDatabase(address, source="some", wanted=Wanted(["notes"]))
     numbers = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 4000000) SELECT max(x) FROM n"
     told: list[str] = []
 
@@ -213,8 +212,8 @@ def test_a_source_that_is_closed_ends_what_is_being_read(tmp_path, monkeypatch):
 @pytest.mark.covers("fault 45")
 def test_what_is_asked_while_a_source_is_closed_neither_hangs_nor_escapes(tmp_path):
     path = fill(tmp_path / "some.db", NOTES, **ROWS)
-    connections = connect.open_connections(f"{NAME}+aiosqlite:///{path}")
+    connections = portable.open_connections(f"{NAME}+aiosqlite:///{path}")
     assert connections.run(lambda connection: connection.execute(text("SELECT 1")).scalar()) == 1
     connections.close()
-    with pytest.raises(SourceUnavailable, match="was closed while"), connect.typed_errors("some", "it"):
+    with pytest.raises(SourceUnavailable, match="was closed while"), portable.typed_errors("some", "it"):
         connections.run(lambda connection: connection.execute(text("SELECT 1")).scalar())

@@ -5,21 +5,39 @@ Every method blocks and may be called from any thread. Statements are plain sele
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from contextvars import Context
 from datetime import date, datetime, timedelta
 from datetime import time as time_of_day
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, TypeVarTuple, Unpack
 
-from sqlalchemy import ColumnElement, Connection, Date, DateTime, and_, column, false, func, or_, select, true
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Date,
+    DateTime,
+    and_,
+    column,
+    create_engine,
+    false,
+    func,
+    make_url,
+    or_,
+    select,
+    true,
+)
 from typing_extensions import override
 
-from groundgraph.core.errors import ConfigurationError, SourceUnavailable
+from groundgraph.core.errors import ConfigurationError, FilterInvalid, SourceTimeout, SourceUnavailable
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.exact_number import read_decimal
 from groundgraph.core.filters import matches
@@ -35,7 +53,6 @@ from groundgraph.sources.sql.any_database import (
 )
 from groundgraph.sources.sql.introspect import Introspection, read_shapes
 from groundgraph.sources.sql.location import OtherAddress
-from groundgraph.sources.sql.portable.connect import Connections, open_connections, typed_errors
 from groundgraph.sources.sql.shape import KEY, Column, TableShape, Wanted, decode
 from groundgraph.sources.sql.sql_dialect import (
     LONGEST_LIST,
@@ -46,6 +63,130 @@ from groundgraph.sources.sql.sql_dialect import (
     ordered,
     pushed,
 )
+
+# Connections through any dialect of SQLAlchemy, with a driver that blocks or one that is asynchronous.
+#
+# Nothing is ever committed: each piece of work runs in a transaction that is rolled back.
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+# An asynchronous driver is told to stop after so many seconds; one that blocks cannot be.
+STATEMENT_SECONDS = 60.0
+_CLOSE_SECONDS = 5.0
+
+
+class Connections(Protocol):
+    """Runs work on a connection. Its methods block."""
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """What `work` returns for a connection whose transaction is then rolled back."""
+
+    def close(self) -> None:
+        """Close all connections."""
+
+
+def open_connections(url: str) -> Connections:
+    """The connections to the database at `url`; none is opened yet."""
+    is_async = make_url(url).get_dialect().is_async
+    return _Asynchronous(url) if is_async else _Blocking(url)
+
+
+class _Blocking:
+    def __init__(self, url: str) -> None:
+        self._engine = create_engine(url, pool_pre_ping=True)
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        with self._engine.connect() as connection:
+            return work(connection)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """Drops what is reported behind its end: a driver whose connecting was cancelled goes on in a thread of its own."""
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        try:
+            return super().call_soon_threadsafe(callback, *args, context=context)
+        except RuntimeError:
+            if not self.is_closed():
+                raise
+            return asyncio.Handle(callback, args, self, context)
+
+
+class _Asynchronous:
+    """The connections belong to an event loop in a thread of its own, whichever loop asks."""
+
+    def __init__(self, url: str) -> None:
+        from sqlalchemy.ext.asyncio import create_async_engine
+
+        self._engine = create_async_engine(url, pool_pre_ping=True)
+        self._closed = False
+        self._guard = threading.Lock()
+        self._loop = _Loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="groundgraph-sql", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        async def once() -> T:
+            async with asyncio.timeout(STATEMENT_SECONDS), self._engine.connect() as connection:
+                return await connection.run_sync(work)
+
+        with self._guard:
+            # Behind the end of the loop nothing would ever run it, and whoever waits would wait for ever.
+            if self._closed:
+                raise CancelledError
+            running = asyncio.run_coroutine_threadsafe(once(), self._loop)
+        return running.result()
+
+    def close(self) -> None:
+        with self._guard:
+            self._closed = True
+
+        async def ended() -> None:
+            # Whoever waits for one of these would wait for ever.
+            running = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+            await self._engine.dispose()
+
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(ended(), self._loop).result(_CLOSE_SECONDS)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_CLOSE_SECONDS)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+
+@contextmanager
+def typed_errors(source: str, where: str) -> Iterator[None]:
+    """Raises what goes wrong as an error of ours.
+
+    Raises:
+        SourceUnavailable: the database does not answer, or refuses.
+        SourceTimeout: it took longer than `STATEMENT_SECONDS`.
+        FilterInvalid: a value holds no valid text.
+    """
+    from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise FilterInvalid(f"The source '{source}': a value holds no valid text: {error}.") from error
+    except CancelledError as error:
+        raise SourceUnavailable(f"The source '{source}' was closed while {where} was read.") from error
+    except TimeoutError as error:
+        told = f"The source '{source}': {where} did not answer within {STATEMENT_SECONDS:g} seconds."
+        raise SourceTimeout(told) from error
+    except (SQLAlchemyError, OSError) as error:
+        reason: Any = error.orig if isinstance(error, DBAPIError) else error
+        told = f"The source '{source}': the database {where} cannot be read: {' '.join(str(reason).split())}."
+        raise SourceUnavailable(told) from error
+
 
 # What of checked filters any database can decide: enough to leave out most rows, and never one that they keep.
 #
@@ -171,7 +312,6 @@ def _named(shape: TableShape, values: dict[str, Any]) -> ColumnElement[bool]:
     return and_(narrowed(shape, {name: value for name, value in values.items() if value is not None}), *missing)
 
 
-T = TypeVar("T")
 # No database tells cheaply that a row was changed in place, so all rows are read again after so many seconds.
 REREAD_SECONDS = 60
 # With many questions at once, the rows are counted once in so many seconds.

@@ -1,4 +1,7 @@
-"""Any LangChain vector store or retriever as a source, those of langchain-community among them."""
+"""Any LangChain vector store or retriever as a source, those of langchain-community among them.
+
+Importing this module loads no LangChain.
+"""
 
 from __future__ import annotations
 

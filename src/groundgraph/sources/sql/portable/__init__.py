@@ -1,1 +1,0 @@
-"""Tables of any other database that SQLAlchemy has a dialect for. Importing this package does not load SQLAlchemy."""
