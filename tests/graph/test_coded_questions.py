@@ -101,3 +101,32 @@ async def test_what_is_asked_of_a_code_and_stands_nowhere_is_still_missing(graph
 )  # fmt: skip
 def test_a_code_is_asked_about_where_nothing_else_is(message: str, parts: tuple[str, ...]) -> None:
     assert asked_parts(message) == parts
+
+
+CLIENTS = """# Errors
+
+Whoever is an invalid client means well: what a client means may be invalid, and what is invalid may mean a client.
+
+## Clients
+
+A client that is invalid has another meaning to the server. What clients mean is told by the client.
+
+## Codes
+
+invalid_grant: The code was used before.
+
+invalid_client: No such name is known to the server.
+"""
+
+
+async def test_a_name_of_code_is_answered_by_what_names_it_and_not_by_what_holds_its_words(tmp_path: Path) -> None:
+    folder_of(tmp_path, errors=CLIENTS)
+    settings = load_settings({"knowledge_base": {"file": str(tmp_path / "kb.sqlite")}})
+    await run_ingest(ingest_graph(settings.model_copy(update={"base_dir": tmp_path})), {"paths": ["docs"]})
+    source = KnowledgeBaseSource(tmp_path / "kb.sqlite")
+    output = await turns.ask(turns.build(sources=[source]), "What does invalid_client mean?")
+    await source.close()
+    assert output["outcome"] == "answered"
+    quotes = [one["quote"] for one in output["citations"]]
+    assert "invalid_client" in quotes[0]
+    assert not any("Whoever" in quote or "another meaning" in quote for quote in quotes)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from dataclasses import replace
+from itertools import pairwise, permutations
 
 import pytest
 from hypothesis import given
@@ -112,3 +113,14 @@ def test_a_question_without_words_is_held_by_nothing():
     nothing = Question([], {}, 10, 3.0)
     assert Scorer(nothing).relevance(["apple"]) == 0.0
     assert Scorer(nothing, ROWS).relevance(["apple"]) == 0.05
+
+
+@given(questions(), TEXTS, TEXTS)
+def test_a_name_of_code_counts_as_its_words_do_once_more_where_they_stand_together(question, body, above):
+    name = tuple(question.stems[:2])
+    rule = Rule(headed=0.0)
+    score = Scorer(replace(question, names=[name]), rule).score(body, above) * question.weight
+    together = len(name) > 1 and any(name in pairwise(text) for text in (body, above))
+    more = sum(map(question.ranking_weights().__getitem__, name)) if together else 0.0
+    expected = Scorer(question, rule).score(body, above) * question.weight + more
+    assert len(name) < 2 or score == pytest.approx(expected)

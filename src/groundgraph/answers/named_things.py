@@ -13,7 +13,7 @@ from groundgraph.answers.agreement import held_in_any_form
 from groundgraph.answers.choices import labels_in, places_said, telling_stems
 from groundgraph.core.evidence import SourceResult, changed, is_stated
 from groundgraph.text.follow_up import cue_phrases, own_words, says, spoken_stems
-from groundgraph.text.wording import with_ranges_listed
+from groundgraph.text.wording import code_names, with_ranges_listed
 from groundgraph.text.words import WORD, fold, numbered, small_words, stem, stems, words
 
 # A shorter label, such as "A" or "17", stands in many questions for something else.
@@ -75,6 +75,14 @@ class Numbered(NamedTuple):
 
     others: set[int]
     apart: list[str]
+
+
+def without_name(question: str, evidence: Sequence[SourceResult]) -> set[int]:
+    """The places, from 0, of what holds none of the names of code in the question, such as `max_size`, where some
+    evidence holds one: its words by themselves, "max" and "size", are said of anything."""
+    names = [fold(name) for name in code_names(question)]
+    held = [any(name in text for name in names) for text in (map(fold, map(_text_of, evidence)) if names else ())]
+    return {at for at, holds in enumerate(held) if not holds} if any(held) else set()
 
 
 def of_numbered(question: str, evidence: Sequence[SourceResult]) -> Numbered:

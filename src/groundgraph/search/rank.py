@@ -223,12 +223,14 @@ class Question:
         df: for each stem that some text holds, how many do; the rarest first.
         texts: the number of texts: chunks, their matching texts, rows of a table.
         average_length: the mean number of stems of a text.
+        names: the stems of each name of code in it, as `wording.code_name_stems` gives them.
     """
 
     stems: Sequence[str]
     df: Mapping[str, int]
     texts: int
     average_length: float
+    names: Sequence[Sequence[str]] = ()
 
     @property
     def weight(self) -> float:
@@ -329,6 +331,7 @@ class Scorer:
         self._codes = question.carrying_codes() if rule.by_rarity else []
         self._stems = frozenset(self._weights)
         self._pairs = list(pairwise(question.stems))
+        self._names = [tuple(name) for name in question.names if self._stems.issuperset(name)]
         self._average_length = question.average_length
         self._whole = question.weight or 1.0
         self._subject = frozenset(subject_of(question.stems, question.df))
@@ -390,12 +393,20 @@ class Scorer:
                 frequency += self._rule.above_weight * above.count(stem)
             if frequency:
                 score += weight * bm25(frequency, length, self._average_length, k1=K1)
+        score += sum(self._named(name, body) or self._named(name, above) for name in self._names)
         return score / self._whole + (self._rule.headed if self._is_headed(above) else 0.0)
 
     def _is_headed(self, above: Sequence[str]) -> bool:
         """Whether the lowest heading says what the question asks about, and nothing else: "Refresh tokens" over what
         answers "What is a refresh token?", which speaks of them less often than what uses them."""
         return frozenset(above[-len(self._subject) :]) == self._subject if self._subject else False
+
+    def _named(self, name: Sequence[str], text: Sequence[str]) -> float:
+        """What it adds that `text` holds the name of code: as much again as its words. They are common by themselves,
+        as are those of `invalid_client`."""
+        size = len(name)
+        held = any(tuple(text[at : at + size]) == name for at in _places(text, name[0]))
+        return sum(map(self._weights.__getitem__, name)) if held else 0.0
 
     def _proximity(self, body: Sequence[str], held: frozenset[str]) -> float:
         bonus = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from groundgraph.text.words import fold, numbered, words
+from groundgraph.text.words import fold, numbered, stems, words
 
 # Of the questions of a turn each is asked about several times.
 _KEPT = 1024
@@ -23,6 +23,18 @@ def named_codes(text: str) -> tuple[str, ...]:
     from groundgraph.text.quantities import quantities
 
     return (*(code for code in quantities(text).codes if code[0].isalpha()), *_JOINED.findall(text))
+
+
+@lru_cache(maxsize=_KEPT)
+def code_name_stems(text: str) -> tuple[tuple[str, ...], ...]:
+    """The stems of what `text` names with underscores, such as `max_size`; of those that have several."""
+    named = (tuple(stems(name)) for name in code_names(text))
+    return tuple(name for name in named if len(name) > 1)
+
+
+def code_names(text: str) -> list[str]:
+    """What `text` names with underscores, as it is written."""
+    return _JOINED.findall(text)
 
 
 @lru_cache(maxsize=_KEPT)

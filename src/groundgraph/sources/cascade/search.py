@@ -263,4 +263,4 @@ def _rarest(question: Question) -> Question:
     kept = set(sorted(question.df, key=lambda lemma: (question.df[lemma], lemma))[:MAX_LEMMAS])
     df: Mapping[str, int] = {lemma: count for lemma, count in question.df.items() if lemma in kept}
     stems: Sequence[str] = [lemma for lemma in question.stems if lemma in kept]
-    return Question(stems, df, question.texts, question.average_length)
+    return replace(question, stems=stems, df=df)

@@ -41,6 +41,7 @@ from groundgraph.sources.knowledge_base.vectors import (
     VectorsUnsaved,
 )
 from groundgraph.text.original import PLACES
+from groundgraph.text.wording import code_name_stems
 from groundgraph.text.words import query_stems, stems
 
 # Search in a knowledge base: the candidates by words and by vectors, with both scores, in one order.
@@ -93,7 +94,7 @@ def question_of(connection: sqlite3.Connection, text: str) -> Question:
         "SELECT term, df FROM terms WHERE term IN (SELECT value FROM json_each(?)) ORDER BY df, term",
         (json.dumps(asked),),
     ).fetchall()
-    return Question(asked, dict(rows), texts, stems / texts if texts else 0.0)
+    return Question(asked, dict(rows), texts, stems / texts if texts else 0.0, code_name_stems(text))
 
 
 @dataclass(frozen=True)

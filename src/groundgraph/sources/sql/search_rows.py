@@ -16,6 +16,7 @@ from typing import TypeVar
 from groundgraph.search.rank import Pool, Question, RankedPassage, Rule, Scorer, rank
 from groundgraph.search.word_index import Kept, Words
 from groundgraph.sources.sql.introspect import ROWID_BITS
+from groundgraph.text.wording import code_name_stems
 from groundgraph.text.words import bm25, idf, query_stems
 
 # Choosing the tables of a question by their names, headers and cells.
@@ -85,7 +86,7 @@ def read_question(index: sqlite3.Connection, text: str) -> Question:
         "GROUP BY term ORDER BY df, term",
         (json.dumps(asked),),
     ).fetchall()
-    return Question(asked, dict(df), rows, stems / rows if rows else 0.0)
+    return Question(asked, dict(df), rows, stems / rows if rows else 0.0, code_name_stems(text))
 
 
 def search_rows(

@@ -18,6 +18,7 @@ from groundgraph.search.rank import CHUNKS, Pool, Question, Scorer
 from groundgraph.sources.weaviate.address import queries
 from groundgraph.sources.weaviate.shape import PropertyMapping
 from groundgraph.sources.weaviate.statistics import Statistics, cosines
+from groundgraph.text.wording import code_name_stems
 from groundgraph.text.words import WORD, query_stems, stem, stems, words
 
 if TYPE_CHECKING:
@@ -38,10 +39,12 @@ class Terms:
         stems: the distinct stems of its content words, in order.
         sent: for each stem the terms under which the text index holds it: the stem itself where stems are stored,
             else the words of the question that have it, since Weaviate knows no stems.
+        names: the stems of each name of code.
     """
 
     stems: Sequence[str]
     sent: dict[str, list[str]]
+    names: Sequence[Sequence[str]]
 
     def query(self) -> str:
         """What the text index is asked for; empty when there is nothing to ask."""
@@ -54,23 +57,22 @@ class Terms:
     def weighed(self, statistics: Statistics, average_length: float) -> Question:
         """The question with the frequencies of its stems; with several terms the most frequent one counts."""
         df = {stem: max((statistics.frequency(term) for term in terms), default=0) for stem, terms in self.sent.items()}
-        return Question(
-            self.stems, {stem: count for stem, count in df.items() if count}, statistics.objects, average_length
-        )
+        held = {stem: count for stem, count in df.items() if count}
+        return Question(self.stems, held, statistics.objects, average_length, self.names)
 
 
 def terms_of(text: str, *, stored_stems: bool) -> Terms:
     """The terms of `text`."""
     found = query_stems(text)[:MAX_TERMS]
     if stored_stems:
-        return Terms(found, {own: [own] for own in found})
+        return Terms(found, {own: [own] for own in found}, code_name_stems(text))
     sent: dict[str, list[str]] = {own: [] for own in found}
     # As they are written: Weaviate keeps accents and the letter ё, which stems do not have.
     for written in dict.fromkeys(WORD.findall(unicodedata.normalize("NFC", text))):
         for own in {stem(word) for word in words(written)}:
             if own in sent:
                 sent[own].append(written)
-    return Terms(found, sent)
+    return Terms(found, sent, code_name_stems(text))
 
 
 _SEARCHED_FOR_GROUPS = 8

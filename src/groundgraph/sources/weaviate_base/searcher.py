@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from groundgraph.sources.weaviate_base.filters import as_filter
 from groundgraph.sources.weaviate_base.ledger import LedgerRow, rows_by_id
 from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
 from groundgraph.sources.weaviate_base.server import BaseServer, BaseState, objects_by_id
+from groundgraph.text.wording import code_name_stems
 from groundgraph.text.words import query_stems
 
 if TYPE_CHECKING:
@@ -403,7 +404,7 @@ class ChunkSearch:
         counted = self._counted_of(part)
         objects = await self._objects(client, part, search, stems, counted)
         known = _known(objects, part)
-        question = counted.question(stems)
+        question = replace(counted.question(stems), names=code_name_stems(search.text))
         by_vector = search.vector is not None and part.state.filled
         cosines = _cosines(objects.near, known) if by_vector else {}
         passages = [

@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, func, literal_column, select, text
@@ -34,6 +34,7 @@ from groundgraph.sources.sql.postgres.options import PostgresOptions, create_ind
 from groundgraph.sources.sql.search_rows import ROWS, TableWords, route_tables
 from groundgraph.sources.sql.shape import KEY, TableShape, Wanted, header_stems, row_key, row_stems
 from groundgraph.sources.sql.sql_dialect import from_clause, may_match
+from groundgraph.text.wording import code_name_stems
 from groundgraph.text.words import idf
 
 # What an owner of the database should be told: rights that are too wide, indexes that are missing.
@@ -177,7 +178,7 @@ class NativeEngine(SqlEngine):
     def _pool(self, connection: Connection, place: int, shape: TableShape, tables: Tables, asked: Asked) -> Pool:
         """What may be found in one table, which is searched as number `place`."""
         terms = self._terms(connection, shape, asked.text, tables)
-        question = self._question(connection, shape, tables, terms)
+        question = replace(self._question(connection, shape, tables, terms), names=code_name_stems(asked.text))
         scorer = Scorer(question, ROWS)
         near = Near(self._options.vector_field, asked.vector) if asked.vector else None
         kept = self._kept(connection, shape, tables, asked.filters) if asked.filters else None
