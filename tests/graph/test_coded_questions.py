@@ -10,6 +10,7 @@ import pytest
 import turns
 from filled_base import folder_of
 
+from groundgraph import InMemorySource
 from groundgraph.graph.ingest import ingest_graph, run_ingest
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
@@ -130,3 +131,12 @@ async def test_a_name_of_code_is_answered_by_what_names_it_and_not_by_what_holds
     quotes = [one["quote"] for one in output["citations"]]
     assert "invalid_client" in quotes[0]
     assert not any("Whoever" in quote or "another meaning" in quote for quote in quotes)
+
+
+async def test_each_part_of_a_question_is_answered_by_what_holds_its_own_code() -> None:
+    texts = ["Clients can speak HTTP/2 where http2=True is given.", "HTTP proxies are set with a proxy argument."]
+    graph = turns.build(sources=[InMemorySource([*texts, "The canteen opens at noon."], name="facts")])
+    one = await turns.ask(graph, "Can clients speak HTTP/2?")
+    assert [quote["source_id"] for quote in one["citations"]] == ["0"]
+    both = await turns.ask(graph, "Can clients speak HTTP/2? And when does the canteen open?")
+    assert [quote["source_id"] for quote in both["citations"]] == ["0", "2"]

@@ -13,7 +13,7 @@ from groundgraph.answers.check_support import names_in
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.follow_up import asking_stems, question_weight
-from groundgraph.text.wording import named_codes, with_ranges_listed
+from groundgraph.text.wording import held_codes, named_codes, with_ranges_listed
 from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, script_of, stems, words
 
 # Whether a question can be answered, from the evidence alone and without a model.
@@ -115,15 +115,8 @@ def lacks_code(question: str, evidence: Sequence[SourceResult]) -> bool:
     about pump 99."""
     numbers, codes = numbered(question), named_codes(question)
     texts = [" ".join(_texts(result)) for result in evidence] if numbers or codes else []
-    return _lacks_number(numbers, texts) or (bool(codes) and not _hold_codes(codes, texts))
-
-
-def _hold_codes(codes: Sequence[str], texts: Sequence[str]) -> bool:
-    """Whether each of `codes` stands in one of `texts`."""
-    from groundgraph.text.quantities import holds_code, squeezed
-
-    written = [squeezed(text) for text in texts]
-    return all(any(holds_code(text, code) for text in written) for code in codes)
+    held = {code for text in texts for code in held_codes(codes, text)}
+    return _lacks_number(numbers, texts) or not held.issuperset(codes)
 
 
 def _lacks_number(asked: Sequence[tuple[str, str]], texts: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ from groundgraph.answers.agreement import held_in_any_form
 from groundgraph.answers.choices import labels_in, places_said, telling_stems
 from groundgraph.core.evidence import SourceResult, changed, is_stated
 from groundgraph.text.follow_up import cue_phrases, own_words, says, spoken_stems
-from groundgraph.text.wording import code_names, with_ranges_listed
+from groundgraph.text.wording import held_codes, named_codes, with_ranges_listed
 from groundgraph.text.words import WORD, fold, numbered, small_words, stem, stems, words
 
 # A shorter label, such as "A" or "17", stands in many questions for something else.
@@ -77,12 +77,17 @@ class Numbered(NamedTuple):
     apart: list[str]
 
 
-def without_name(question: str, evidence: Sequence[SourceResult]) -> set[int]:
-    """The places, from 0, of what holds none of the names of code in the question, such as `max_size`, where some
+def without_code(question: str, evidence: Sequence[SourceResult]) -> set[int]:
+    """The places, from 0, of what holds none of the codes in the question, such as `max_size` and HTTP/2, where some
     evidence holds one: its words by themselves, "max" and "size", are said of anything."""
-    names = [fold(name) for name in code_names(question)]
-    held = [any(name in text for name in names) for text in (map(fold, map(_text_of, evidence)) if names else ())]
+    codes = named_codes(question)
+    held = [_holds_code(codes, _text_of(result)) for result in evidence] if codes else []
     return {at for at, holds in enumerate(held) if not holds} if any(held) else set()
+
+
+def _holds_code(codes: Sequence[str], text: str) -> bool:
+    # An invalid client is no `invalid_client`, while "E-42" may be E42.
+    return any("_" not in code or fold(code) in fold(text) for code in held_codes(codes, text))
 
 
 def of_numbered(question: str, evidence: Sequence[SourceResult]) -> Numbered:

@@ -3,7 +3,7 @@ rows that fit it as well as one that is quoted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import NamedTuple
@@ -137,12 +137,16 @@ def with_hidden(question: str, quotes: list[Quote], evidence: Sequence[SourceRes
     return [best, *quotes][:MAX_QUOTES] if ahead else [*quotes[: MAX_QUOTES - 1], best]
 
 
-def select_for_parts(parts: Sequence[str], evidence: Sequence[SourceResult]) -> list[Quote]:
+def select_for_parts(parts: Mapping[str, Sequence[int]], evidence: Sequence[SourceResult]) -> list[Quote]:
     """The best blocks of each of `parts`, which a question consists of, in turn; at least one of each that is answered.
+    Behind each part stands what it is quoted `among`, as for `select_quotes`.
 
     None for a part of which no sentence holds `PART_SHARE`: what the others find is no answer to it.
     """
-    found = [[one for one in select_quotes(part, evidence) if one.score >= PART_SHARE] for part in parts]
+    found = [
+        [one for one in select_quotes(part, evidence, among=among) if one.score >= PART_SHARE]
+        for part, among in parts.items()
+    ]
     chosen: list[Quote] = []
     for one in filter(None, chain.from_iterable(zip_longest(*found))):
         if len(chosen) < max(MAX_QUOTES, len(parts)) and not any(map(one.repeats, chosen)):

@@ -11,7 +11,7 @@ from jinja2 import Template
 from groundgraph.answers.citations import reference
 from groundgraph.answers.evidence_blocks import Shape, ends_in_lines, in_markdown
 from groundgraph.answers.label_gate import LabelGate, escape_labels
-from groundgraph.answers.named_things import of_numbered, told_together, without_name
+from groundgraph.answers.named_things import of_numbered, told_together, without_code
 from groundgraph.answers.provenance import reworded
 from groundgraph.answers.quotes import (
     Alike,
@@ -98,7 +98,7 @@ def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: s
     rows = stated_rows(evidence)
     if rows is not None:
         told = {quote.label for quote in rows.quotes}
-        others = select_for_parts(asked_parts(forms[0]), evidence)
+        others = select_for_parts(dict.fromkeys(asked_parts(forms[0]), ()), evidence)
         return rows._replace(quotes=[*rows.quotes, *(quote for quote in others if quote.label not in told)])
     for asked in dict.fromkeys(forms):
         if found := _answering(asked, evidence, behind):
@@ -107,20 +107,20 @@ def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: s
 
 
 def _of_that_number(asked: str, alike: Alike, evidence: Sequence[SourceResult]) -> Alike:
-    near = _near(asked, evidence)
-    return alike._replace(quotes=[one for one in alike.quotes if one.label in near]) if near else alike
+    far = of_numbered(asked, evidence).others
+    return alike._replace(quotes=[one for one in alike.quotes if one.label - 1 not in far]) if far else alike
 
 
 def _near(asked: str, evidence: Sequence[SourceResult]) -> list[int]:
-    """The labels of what tells of no thing with another number than is `asked` about; none where all of it may be
-    quoted."""
-    far = of_numbered(asked, evidence).others | without_name(asked, evidence)
+    """The labels of what may be quoted for `asked`: what tells of no thing with another number, and holds the code that
+    is asked about; none where all of it may be."""
+    far = of_numbered(asked, evidence).others | without_code(asked, evidence)
     return [label for label in range(1, len(evidence) + 1) if label - 1 not in far] if far else []
 
 
 def _answering(asked: str, evidence: Sequence[SourceResult], behind: str) -> list[Quote]:
     """The quotes for `asked`, by its parts or as a whole; first with the words of what it leans on."""
-    if found := select_for_parts(asked_parts(asked), evidence):
+    if found := select_for_parts({part: _near(part, evidence) for part in asked_parts(asked)}, evidence):
         return found
     found = _with_what_is_behind(asked, evidence, behind) if behind else []
     found = found or select_quotes(asked, evidence, among=_near(asked, evidence))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from groundgraph.text.words import fold, numbered, stems, words
@@ -23,6 +24,14 @@ def named_codes(text: str) -> tuple[str, ...]:
     from groundgraph.text.quantities import quantities
 
     return (*(code for code in quantities(text).codes if code[0].isalpha()), *_JOINED.findall(text))
+
+
+def held_codes(codes: Sequence[str], text: str) -> list[str]:
+    """Those of `codes` that stand in `text`, whatever joins their parts: HTTP/2 in `http2`."""
+    from groundgraph.text.quantities import holds_code, squeezed
+
+    written = squeezed(text) if codes else ""
+    return [code for code in codes if holds_code(written, code)]
 
 
 @lru_cache(maxsize=_KEPT)
