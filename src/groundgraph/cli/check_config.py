@@ -68,9 +68,10 @@ def check_config(path: Path) -> Checked:
     for key, problem in cascade_model_problems(settings).items():
         _note_model(key, problem, checked)
     checked.notices += [*chains_without_model(settings), *stages_without_model(settings)]
-    checked.notices += [*answers_without_model(settings), *missing_databases(settings)]
+    checked.notices += [*answers_without_model(settings), *weighed_without_vectors(settings)]
+    checked.notices += missing_databases(settings)
     # A model and a reranker may still come from Python.
-    passed = Passed(queries=bool(settings.chat_models.keys() - {JUDGE_KEY}))
+    passed = Passed(queries=bool(settings.chat_models.keys() - {JUDGE_KEY}), writes=settings.llm is not None)
     for location, message in (*idle_settings(settings, as_default=True), *idle_settings(settings, passed)):
         checked.notices.append(str(placed(Problem(".".join(map(str, location)), message), settings.origin)))
     _note_results(settings, checked)
@@ -115,7 +116,8 @@ def stages_without_model(settings: Settings) -> list[str]:
     pass_one = "set `query_llm` or `llm`, or pass one"
     unasked = f"synthesis.ask_back: {told} is looked at without a model; {pass_one}"
     narrow = f"retrieval.second_look: without a model it only lifts a choice of categories; {pass_one}"
-    own = {unasked: bool(asks and asks.model is True), narrow: settings.retrieval.second_look}
+    looks = settings.retrieval.second_look and settings.category_router.routes
+    own = {unasked: bool(asks and asks.model is True), narrow: looks}
     return [*(told for told, holds in own.items() if holds), *_autonomous_without_model(settings)]
 
 
@@ -126,9 +128,18 @@ def answers_without_model(settings: Settings) -> Iterator[str]:
     style, check = settings.synthesis.style, settings.citation_check
     if style in ("conversational", "hybrid"):
         yield f"synthesis.style: '{style}' is written by a model, else the evidence is quoted; {_PASS_CHAT}"
+    if settings.synthesis.instruction:
+        yield f"synthesis.instruction: is for a model that writes; {_PASS_CHAT}"
     for name, policy in check.policies.items():
-        if name in check.model_fields_set and policy != "off":
+        if name in check.model_fields_set and name != "entailment" and policy != "off":
             yield f"citation_check.{name}: judges what a model wrote; {_PASS_CHAT}"
+
+
+def weighed_without_vectors(settings: Settings) -> Iterator[str]:
+    """That the share of vectors is set where only Python could pass an embedding model."""
+    base = settings.knowledge_base
+    if base and "vector_weight" in base.model_fields_set and settings.embedding_model is None and base.vector_weight:
+        yield "knowledge_base.vector_weight: there are no vectors; set `embeddings`, or pass an embedding model"
 
 
 def missing_databases(settings: Settings) -> Iterator[str]:
