@@ -25,6 +25,7 @@ from groundgraph.core.errors import IngestError
 from groundgraph.core.evidence import SourceResult
 from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.ingest.load_html import MAX_ATTRIBUTES, load_html
+from groundgraph.ingest.metadata import MetadataRules, with_metadata
 from groundgraph.ingest.records import MAX_FIELDS, load_csv, load_jsonl
 from groundgraph.nodes.check_citations import check_prose
 from groundgraph.settings.answers import CitationCheckSettings
@@ -194,7 +195,7 @@ def _csv(text: str) -> Document:
 
 
 def _jsonl(text: str) -> Document:
-    return load_jsonl(text, [], "lines.jsonl")
+    return with_metadata(load_jsonl(text, [], "lines.jsonl"), MetadataRules(), {})
 
 
 _ATTRIBUTES = " ".join(f"a{number}" for number in range(MAX_ATTRIBUTES))
@@ -208,6 +209,8 @@ FILES = {
     "columns": (_csv, lambda size: "\n".join(",".join(f"{c}{n}" for n in range(size // 12)) for c in "cv")),
     "columns of one name": (_csv, lambda size: "\n".join(",".join(c * (size // 4)) for c in "cv")),
     "rows of the most columns": (_csv, lambda size: "\n".join([_ROW] * (2 + size // len(_ROW)))),
+    "a long field of a record": (_jsonl, lambda size: json.dumps({"n": 1, "body": "word " * (size // 5)})),
+    "long fields of a record": (_jsonl, lambda size: json.dumps({f"k{n}": "word " * 200 for n in range(size // 1000)})),
     "fields of a record": (_jsonl, lambda size: json.dumps({f"k{n}": n for n in range(size // 12)})),
 }
 

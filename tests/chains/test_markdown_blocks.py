@@ -61,7 +61,10 @@ def test_the_quick_rule_finds_what_all_rules_find():
 def test_a_title_is_that_of_the_whole_text(media_type):
     for text in _texts():
         found = [block for block in text_blocks(text, media_type) if text[block.start : block.end].strip()]
-        first = found[:1] if media_type == PLAIN_TEXT else [block for block in found if block.title][:1]
+        titled = [place for place, block in enumerate(found) if block.title]
+        equal = [place for place in titled if found[place].level == found[titled[0]].level]
+        is_title = len(equal) == 1 or equal[1:2] == [equal[0] + 1] if equal else False
+        first = found[:1] if media_type == PLAIN_TEXT else [found[equal[0]]] if is_title else []
         assert load_text.first_heading(text, 0, media_type) == (first[0].title if first else "")
 
 

@@ -20,6 +20,12 @@ def test_the_numbers_of_items_and_steps_are_no_numbers_of_the_text(text):
     assert _numbers(text) == []
 
 
+@pytest.mark.parametrize(("text", "day"), [("am 12. Mai 2024", (2024, 5, 12)), ("bis 3. Januar", (None, 1, 3))])
+def test_a_day_may_have_a_full_stop_behind_it(text, day):
+    [date] = quantities(text).dates
+    assert (date.year, date.month, date.day) == day
+
+
 def test_a_number_behind_the_marks_of_an_item_is_one():
     assert _numbers("- 90 days\n-- # 5 kg\n----- 7 kg") == ["90 days", "5 kg", "7 kg"]
 

@@ -124,6 +124,28 @@ def test_notices_of_the_configuration_are_warnings(call, tmp_path):
 
 
 @pytest.mark.covers("U5", "U6")
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("intent: {num_queries: 7}\n", "intent.num_queries"),
+        ("retrieval: {second_look: true}\n", "retrieval.second_look"),
+        ("category_router: {intents: {a: [b]}}\n", "no source has categories"),
+        ("category_router: {enabled: true}\n", "category_router.enabled"),
+        ("enhanced_autonomous_retrieval: true\nenhanced_retrieval: {stages: [rewrite]}\n", "rewrite need a model"),
+    ],
+)
+def test_what_ask_refuses_fails_in_doctor_and_config_check_tells_that_python_must_pass_it(call, tmp_path, text, told):
+    (tmp_path / "groundgraph.yaml").write_text(text)
+    ran = call("doctor", "--json")
+    assert (ran.code, states(ran)["configuration"]) == (1, "fail")
+    assert told in ran.out
+    assert call("ask", "When?").code == 2
+    checked = call("config", "check", "groundgraph.yaml", "--json")
+    assert checked.json["ok"]
+    assert checked.json["notices"][-1].startswith("no turn is run from this file alone")
+
+
+@pytest.mark.covers("U5", "U6")
 def test_a_topic_index_that_lacks_its_vectors_fails_in_doctor_and_is_told_by_config_check(call, tmp_path):
     index = "sources: [{type: knowledge_base, name: handbook, topic_index: {type: cluster}}]\n"
     (tmp_path / "groundgraph.yaml").write_text(index)
@@ -135,6 +157,7 @@ def test_a_topic_index_that_lacks_its_vectors_fails_in_doctor_and_is_told_by_con
     # In Python a model may still be passed.
     assert (checked.code, checked.json["ok"]) == (0, True)
     assert told in checked.out
+    assert checked.json["notices"][-1].startswith("no turn is run from this file alone")
 
 
 @pytest.mark.covers("fault 14")

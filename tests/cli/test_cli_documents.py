@@ -16,7 +16,7 @@ def test_documents_are_listed_with_and_without_the_word(filled):
         ("docs/tokens.md", "documents", 2, True),
         ("docs/пароли.txt", "documents", 1, True),
     ]
-    assert rows[0]["title"] == "Tokens"
+    assert rows[0]["title"] == "tokens"
     assert rows[0]["written_at"]
     text = filled("documents", "list")
     assert "docs/tokens.md\tdocuments\t2 chunks" in text.out
@@ -28,7 +28,7 @@ def test_one_is_shown_with_its_text_and_chunks_whose_offsets_are_exact(filled, d
     assert ran.code == 0
     shown = ran.json
     assert shown["text"] == (docs / "tokens.md").read_text("utf-8")
-    assert shown["metadata"]["title"] == "Tokens"
+    assert shown["metadata"]["title"] == "tokens"
     assert [chunk["headings"] for chunk in shown["chunks"]] == [["Tokens"], ["Scopes"]]
     for chunk in shown["chunks"]:
         assert shown["text"][chunk["start"] : chunk["end"]] == chunk["text"]

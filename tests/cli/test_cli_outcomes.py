@@ -105,6 +105,16 @@ def test_a_broken_line_names_file_line_and_what_to_do(measured: Any) -> None:
     assert "must be one of answered, insufficient, clarify, unavailable, chat, not 'fine'" in problem["message"]
 
 
+def test_the_questions_are_looked_for_in_the_folder_and_then_here(measured: Any, call: Any, tmp_path: Path) -> None:
+    assert measured(PUMP).code == 0
+    (tmp_path / "set").mkdir()
+    (tmp_path / "conversations.jsonl").rename(tmp_path / "mine.jsonl")
+    asked = ("evaluate", "set", "--measure", "outcomes", "--json", "--queries")
+    assert call(*asked, "mine.jsonl").code == 0
+    refused = call(*asked, "gone.jsonl")
+    assert "there is no file 'gone.jsonl' in 'set'; name the file with --queries" in refused.out
+
+
 def test_when_every_turn_fails_there_are_no_figures(measured: Any, tmp_path: Path) -> None:
     (tmp_path / "shop.sqlite").unlink()
     ran = measured(PUMP, context={"sources": ["shop"]})

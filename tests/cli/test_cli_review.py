@@ -39,3 +39,33 @@ def test_a_chat_goes_on_behind_an_answer_that_waits(call, tmp_path) -> None:
     assert (ran.code, ran.json) == (0, {"thread_id": "t1", "turns": []})
     assert "waits for a person" in ran.err
     assert "cheese" not in ran.out + ran.err
+
+
+def test_a_thread_that_waits_is_listed_shown_and_told_by_report(call, tmp_path) -> None:
+    waiting = ("ask", "Which grant types does OAuth have?", "--thread", "t1")
+    with openai_stub(default="The moon orbits a cheese [1].") as stub:
+        (tmp_path / "groundgraph.yaml").write_text(CONFIG.format(url=stub.base_url))
+        assert call(*waiting, OPENAI_API_KEY="test").code == 3
+    [row] = call("threads", "list", "--json").json["threads"]
+    assert (row["thread_id"], row["turns"], row["outcome"], row["waits"]) == ("t1", 0, "", True)
+    assert row["question"] == waiting[1]
+    listed = call("threads")
+    assert "waits for a person" in listed.out
+    for ran, code in ((call("report", "t1"), 2), (call("threads", "show", "t1"), 0), (listed, 0)):
+        assert ran.code == code
+        assert "Command(resume=…)" in ran.err
+        assert "cheese" not in ran.out + ran.err
+    assert waiting[1] in call("report", "t1").err
+
+
+def test_a_turn_that_waits_behind_others_is_told_beside_them(call, tmp_path) -> None:
+    asked = ("ask", "Which grant types does OAuth have?", "--thread", "t1")
+    for reply, code in (("OAuth has four grant types [1].", 0), ("The moon orbits a cheese [1].", 3)):
+        with openai_stub(default=reply) as stub:
+            (tmp_path / "groundgraph.yaml").write_text(CONFIG.format(url=stub.base_url))
+            assert call(*asked, OPENAI_API_KEY="test").code == code
+    [row] = call("threads", "--json").json["threads"]
+    assert (row["turns"], row["waits"]) == (1, True)
+    ran = call("report", "t1")
+    assert (ran.code, "This is the turn before." in ran.err) == (0, True)
+    assert "four grant types" in ran.out

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from groundgraph.core.document import MARKDOWN, PDF, Document, Part
@@ -55,6 +58,34 @@ def test_records_lose_only_the_values_that_are_wrong():
 
 
 GUARDED = MetadataRules.of(KnowledgeBaseSettings(fields={"date": {"type": "date"}, "n": {}}), guarding=["date"])
+
+
+@pytest.mark.covers("L20")
+def test_chunks_of_a_long_record_carry_its_short_fields_whole_and_of_a_long_one_the_beginning():
+    fields = {"n": 7, "name": "Kestrel", "body": "word " * 5000, "list": [1] * 2000, "file_line": 3}
+    described = with_metadata(Document("x", "a", parts=(Part(0, 1, fields),)), RULES, {})
+    assert described.warnings == ()
+    [part] = described.parts
+    assert {"n": 7, "name": "Kestrel", "file_line": 3}.items() <= part.metadata.items()
+    assert part.metadata["body"] == fields["body"][:100] + "…"
+    assert part.metadata["list"][:5] == "[1, 1"
+    assert list(part.metadata) == list(fields)
+
+
+def test_of_very_many_fields_the_shortest_are_carried_and_where_the_record_stands():
+    fields = {f"f{n}": n for n in range(500)} | {f"g{n}": "x" * 1000 for n in range(500)} | {"file_line": 3}
+    [part] = with_metadata(Document("x", "a", parts=(Part(0, 1, fields),)), RULES, {}).parts
+    assert {name: value for name, value in fields.items() if name[0] == "f"}.items() <= part.metadata.items()
+    assert len(json.dumps(part.metadata)) < 50_000
+
+
+def test_a_declared_field_that_is_too_long_for_every_chunk_is_left_out_and_told():
+    document = Document("x", "a b", parts=(Part(0, 1, {"n": "1" * 9000}), Part(2, 3, {"n": "2"})))
+    described = with_metadata(document, GUARDED, {})
+    assert [part.metadata for part in described.parts] == [{}, {"n": "2"}]
+    assert "'n' was left out in 1 of its parts; the first: with 9_001 characters" in described.warnings[0]
+    with pytest.raises(IngestError, match=r"9_001 characters.*keep documents away by this field"):
+        with_metadata(document, replace(GUARDED, guarding=frozenset({"n"})), {})
 
 
 @pytest.mark.covers("I8")

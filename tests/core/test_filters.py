@@ -84,7 +84,9 @@ def test_what_the_schema_allows(given, expected):
         ({"open": 1}, "type boolean"),
         ({"day": "1 March"}, "ISO 8601"),
         ({"day": 20260301}, "ISO 8601"),
-        ({"tags": {"gte": None}}, "type array"),
+        ({"tags": {"gte": None}}, "this field holds lists. Name a value of them"),
+        ({"tags": {"gt": 2}}, "'gt' compares one value, and this field holds lists"),
+        ({"tags": {"contains": True}}, "Name the value alone"),
     ],
 )
 def test_what_it_refuses(given, message):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -197,3 +199,13 @@ def test_the_text_that_an_error_shows_holds_what_the_template_printed(source):
     with pytest.raises(IntentInvalid) as caught:
         render_intent(compile_intent_template(source), message="grant: types", metadata={})
     assert caught.value.rendered == source.replace("{{ message }}", "grant: types")
+
+
+@pytest.mark.covers("I7")
+@pytest.mark.parametrize("before", ["", "x" * 60])
+@pytest.mark.parametrize("source", ["text_queries: [BEFORE {{ message }}", "text_queries: *BEFORE{{ message }}"])
+def test_no_token_of_the_inside_stands_in_the_message_of_an_error(source, before):
+    with pytest.raises(IntentInvalid) as caught:
+        render_intent(compile_intent_template(source.replace("BEFORE", before)), message="zebra", metadata={})
+    assert "did not render to YAML" in str(caught.value)
+    assert not re.search(r"v[0-9a-f]{8,}", str(caught.value)), str(caught.value)

@@ -47,7 +47,10 @@ def test_the_full_reference_passes_the_check_of_the_command_line():
     # The cluster index works with an embedding model, which the reference leaves to Python.
     idle = [notice for notice in checked.notices if "has no effect without" in notice]
     others = [notice for notice in checked.notices if notice not in idle]
-    assert [notice.partition(":")[0] for notice in others] == ["sources[1].topic_index.type"]
+    assert [notice.partition(":")[0] for notice in others] == [
+        "sources[1].topic_index.type",
+        "no turn is run from this file alone",
+    ]
     # Its defaults for what it leaves off are told with their places.
     assert any("enhanced_retrieval.rrf_k" in notice and f"{REFERENCE}:" in notice for notice in idle)
 
@@ -62,11 +65,13 @@ def test_stages_that_need_a_model_are_a_notice_where_none_is_configured(tmp_path
     assert [notice.partition(" needs")[0] for notice in check_config(file).notices] == [
         "enhanced_retrieval.stages: 'decomposition'",
         "enhanced_retrieval.stages: 'rewrite'",
+        "no turn is run from this file alone: what a notice names has to come from Python",
     ]
     file.write_text("category_router: {enabled: true}\n")
     assert [notice.partition(":")[0].partition(" needs")[0] for notice in check_config(file).notices] == [
         "category_router.enabled",
         "category_router",
+        "no turn is run from this file alone",
     ]
     file.write_text("enhanced_autonomous_retrieval: true\nenhanced_retrieval: {stages: [budget]}\n")
     assert check_config(file).notices == []

@@ -54,6 +54,20 @@ async def found(folder: Path, **sections) -> set[str]:
     return {Path(row["metadata"]["document"]).name for row in result["provenance"]["results"]}
 
 
+@pytest.mark.covers("L20")
+async def test_a_long_record_is_kept_about_once_and_found_by_its_fields_and_at_its_line(tmp_path):
+    body = " ".join(f"word{number % 997}" for number in range(25_000)) + " The token of the archive is amber."
+    rows = [{"category": "news", "text": "A token."}, {"category": "security", "body": body}]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    report = await run_ingest(ingest_graph(settings_in(tmp_path)), {"paths": ["rows.jsonl"]})
+    assert (report.failed, report.warnings) == ([], [])
+    assert (tmp_path / str(BASE["file"])).stat().st_size < 10 * len(body)
+    intent = {"mode": "static", "default_filters": {"knowledge_base": {"category": "security"}}}
+    output = await ask_once(turn_graph(settings_in(tmp_path, intent=intent)), "What is the token of the archive?")
+    assert "amber" in output["answer"]
+    assert output["citations"][0]["location"]["line"] == 2
+
+
 @pytest.mark.parametrize("kind", ["filters", "default_filters"])
 @pytest.mark.parametrize(
     ("conditions", "documents"),

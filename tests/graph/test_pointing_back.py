@@ -165,6 +165,13 @@ async def test_a_follow_up_is_about_the_document_that_was_quoted() -> None:
         (["Pump 17 is serviced every 90 days."], "How often is pump 90 serviced?", "pump 90"),
         (["Bus 5 leaves at 7:30 from gate 9."], "When does bus 9 leave?", "bus 9"),
         (["Pumps 17 and 19 are serviced every 18 days."], "How often is pump 18 serviced?", "pump 18"),
+        (["Plan A costs 10 euros. It includes B support."], "What does plan B cost?", "plan B"),
+        (["Tarif A kostet 10 Euro. B gibt es auch."], "Was kostet Tarif B?", "Tarif B"),
+        (["On 3 May 2024 the plant opened with 12 workers."], "What happened on 12 May 2024?", "12 May 2024"),
+        (["On 3 May 2024 the plant opened with 12 workers."], "What happened on May 12, 2024?", "May 12, 2024"),
+        (["Am 3. Mai 2024 kamen 12 Arbeiter ins Werk."], "Wer kam am 12. Mai 2024 ins Werk?", "12. Mai 2024"),
+        (["Le 3 mai 2024, 12 ouvriers sont venus."], "Qui est venu le 12 mai 2024 ?", "12 mai 2024"),
+        (["3 мая 2024 пришли 12 рабочих."], "Кто пришёл 12 мая 2024?", "12 мая 2024"),
     ],
 )
 async def test_a_number_that_stands_behind_another_word_names_nothing(
@@ -188,6 +195,35 @@ async def test_a_number_in_a_list_or_a_range_is_named(text: str, question: str) 
     output = await turns.ask(turns.build(sources=[InMemorySource([text], name="facts")]), question)
     assert output["outcome"] == "answered"
     assert not any("pump 18" in note for note in output["notes"])
+
+
+@pytest.mark.parametrize(
+    ("texts", "question"),
+    [
+        (["On 2024-05-12 the plant opened with 3 workers."], "When did the plant open, on 12 May 2024?"),
+        (["The plant was closed from 1 May to 20 May 2024."], "Was the plant closed on 12 May 2024?"),
+        (["The plant opened on 20 May 2024."], "Which plant opened after 12 May 2024?"),
+        (["The plant opened in May 2024."], "Did the plant open on 12 May 2024?"),
+        (["We chose plan B. It costs 20 euros.", "Plan A costs 10 euros."], "What does plan B cost?"),
+        (["Plans A, B and C cost 10 euros."], "What does plan C cost?"),
+        (["Plan A costs 10 euros."], "Which plan I should choose costs 10 euros?"),
+        (["The letter of J. Miller names plan A."], "What does the letter of K. Miller name?"),
+    ],
+)
+async def test_a_date_in_another_form_or_within_a_bound_and_a_letter_in_a_list_is_named(
+    texts: list[str], question: str
+) -> None:
+    output = await turns.ask(turns.build(sources=[InMemorySource(texts, name="facts")]), question)
+    named = ("12 May", "plan B", "plan C", "plan I", "letter")
+    assert not any(f"mentions {name}" in note for name in named for note in output["notes"])
+
+
+async def test_what_is_said_on_that_day_goes_before_other_days() -> None:
+    texts = ["On 3 May 2024, 12 workers opened the plant.", "On 12 May 2024 the plant burnt down."]
+    asked = "What happened to the plant on 12 May 2024?"
+    quoted = (await turns.ask(turns.build(sources=[InMemorySource(texts, name="facts")]), asked))["answer"]
+    assert "burnt down" in quoted.partition("---")[0]
+    assert "workers" not in quoted.partition("---")[0]
 
 
 async def test_what_is_said_of_the_thing_with_that_number_goes_before_others() -> None:

@@ -221,8 +221,9 @@ def test_config_check_says_what_an_index_lacks(tmp_path):
     checked = check_config(file)
     # No problem of the file: the model may come from Python, as a chat model may.
     assert checked.problems == []
-    [notice] = checked.notices
+    notice, alone = checked.notices
     assert notice.startswith("knowledge_base.topic_index.type: 'cluster' works with vectors")
+    assert alone.startswith("no turn is run from this file alone")
     file.write_text(file.read_text("utf-8") + "embeddings: {provider: openai, model: small}\n", "utf-8")
     assert check_config(file).problems == []
 

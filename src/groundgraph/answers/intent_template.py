@@ -95,10 +95,19 @@ def render_intent(
     try:
         parsed = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise IntentInvalid(f"The intent template did not render to YAML: {error}", rendered=shown) from error
+        told = printed.restore(_without_excerpt(error))
+        raise IntentInvalid(f"The intent template did not render to YAML: {told}", rendered=shown) from error
     if not isinstance(parsed, dict):
         raise IntentInvalid("The intent template must render to a mapping with 'text_queries'.", rendered=shown)
     return _to_intent(_restored(parsed, printed, shown), shown, scope)
+
+
+def _without_excerpt(error: yaml.YAMLError) -> str:
+    """What is wrong, without the excerpt of the text, in which a long token is cut off and could not be restored."""
+    mark = getattr(error, "problem_mark", None)
+    told = [getattr(error, "context", None), getattr(error, "problem", None) or getattr(error, "reason", None)]
+    place = f" (line {mark.line + 1})" if mark else ""
+    return ", ".join(filter(None, told)) + place or type(error).__name__
 
 
 def _restored(value: Any, printed: _Printed, text: str) -> Any:

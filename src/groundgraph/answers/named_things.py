@@ -7,14 +7,17 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, compress
 from operator import and_, not_
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from groundgraph.answers.agreement import held_in_any_form
 from groundgraph.answers.choices import labels_in, places_said, telling_stems
 from groundgraph.core.evidence import SourceResult, changed, is_stated
-from groundgraph.text.follow_up import cue_phrases, own_words, says, spoken_stems
+from groundgraph.text.follow_up import cue_phrases, language_words, own_words, says, spoken_stems
 from groundgraph.text.wording import held_codes, named_codes, with_ranges_listed
 from groundgraph.text.words import WORD, fold, numbered, small_words, stem, stems, words
+
+if TYPE_CHECKING:
+    from groundgraph.text.quantities import Date
 
 # A shorter label, such as "A" or "17", stands in many questions for something else.
 LEAST_LETTERS, LEAST_DIGITS = 2, 4
@@ -66,7 +69,8 @@ def left_out(fields: Sequence[str], said: Sequence[str], evidence: Sequence[Sour
 
 
 class Numbered(NamedTuple):
-    """What evidence tells of the things that a question names by a word and a number, as in "valve 4".
+    """What evidence tells of the things that a question names by a word and a number or a letter, as in "valve 4" and
+    "plan B", and of the dates that it names.
 
     Attributes:
         others: the places, from 0, of what tells of valves with other numbers only, where some tells of this one.
@@ -90,25 +94,38 @@ def _holds_code(codes: Sequence[str], text: str) -> bool:
     return any("_" not in code or fold(code) in fold(text) for code in held_codes(codes, text))
 
 
+_NONE = Numbered(set(), [])
+
+
 def of_numbered(question: str, evidence: Sequence[SourceResult]) -> Numbered:
     """See `Numbered`: "Valve 3 opens at 4 bar" tells nothing of valve 4. A list or a range of numbers behind the word
     counts, such as "pumps 17 to 19"; nothing is told where the question rules something out or compares."""
-    asked = _numbers_behind(question, {word for word, _ in numbered(question)})
-    if not asked or _rules_out(spoken_stems(question)):
-        return Numbered(set(), [])
-    told = [_numbers_behind(_text_of(result), asked.keys()) for result in evidence]
-    found = [_of_word(word, numbers, told, question) for word, numbers in asked.items()]
+    rest, dates = _dates_in(question)
+    asked, letters = (
+        _numbers_behind(rest, {word for word, _ in numbered(rest)}),
+        _letters_behind(_SHORTENED.sub(";", rest)),
+    )
+    if not (asked or letters or dates) or _rules_out(spoken_stems(question)):
+        return _NONE
+    texts = list(map(_text_of, evidence))
+    told = [_numbers_behind(text, asked.keys()) for text in texts]
+    found = [_of_word(word, marks, told, question) for word, marks in asked.items()]
+    lettered = list(map(_letters_behind, texts)) if letters else []
+    found += [_of_word(word, marks, lettered, question) for word, marks in letters.items()]
+    if dates and not _is_bound(question, dates[:_MOST_DATES]):
+        found.append(_of_dates(dates[:_MOST_DATES], [_dates_in(text)[1] for text in texts]))
     return Numbered(
         set[int]().union(*(one.others for one in found)), [*chain.from_iterable(one.apart for one in found)]
     )
 
 
-def _of_word(word: str, numbers: set[str], told: Sequence[Mapping[str, set[str]]], question: str) -> Numbered:
+def _of_word(word: str, marks: set[str], told: Sequence[Mapping[str, set[str]]], question: str) -> Numbered:
     # The places that tell of things called so, with whether of one that is asked about.
-    near = {at: not numbers.isdisjoint(one[word]) for at, one in enumerate(told) if word in one}
+    near = {at: not marks.isdisjoint(one[word]) for at, one in enumerate(told) if word in one}
     if any(near.values()):
         return Numbered({at for at, is_asked in near.items() if not is_asked}, [])
-    return Numbered(set(), [f"{_as_said(word, question)} {number}" for number in sorted(numbers)] if near else [])
+    said = _as_said(word, question)
+    return Numbered(set(), [f"{said} {mark.upper()}" for mark in sorted(marks)] if near else [])
 
 
 def _as_said(stemmed: str, question: str) -> str:
@@ -125,6 +142,68 @@ def _numbers_behind(text: str, wanted: Collection[str]) -> dict[str, set[str]]:
         elif not current or word not in small_words():
             current = stem(word) if stem(word) in wanted else ""
     return found
+
+
+# Single letters behind a word, and in a list behind the first.
+_LETTER = r"[^\W\d_](?![\w'’])"
+_LETTERED = re.compile(rf"(?<![^\W_])([^\W\d_]{{3,}}+)(\s++{_LETTER}(?:[\s,/&]++(?:[^\W\d_]{{2,3}}\s++)?{_LETTER})*)")
+_LETTERS = re.compile(r"(?<!\w)[^\W\d_](?!\w)")
+# What is shortened to a letter, as in a name, has a full stop and a word behind it. A sentence may end so as well.
+_SHORTENED = re.compile(r"(?<!\w)[^\W\d_]\.(?=\s*+\w)")
+
+
+def _letters_behind(text: str) -> dict[str, set[str]]:
+    """By stem of a word that means something, the single letters behind it that are no words, as in "plan B"."""
+    found: dict[str, set[str]] = {}
+    for word, behind in _LETTERED.findall(text):
+        if stems(word) and (letters := {fold(one) for one in _LETTERS.findall(behind) if _is_letter(one)}):
+            found.setdefault(stem(fold(word)), set()).update(letters)
+    return found
+
+
+def _is_letter(word: str) -> bool:
+    plain = fold(word)
+    is_one = word.isupper() or (word.upper() != word and plain not in small_words())
+    return is_one and plain not in language_words("follow_up", "capitals")
+
+
+def _dates_in(text: str) -> tuple[str, tuple[Date, ...]]:
+    """`text` without its dates, and these: taken apart, the 12 of "12 May" stands in "3 May, 12 workers"."""
+    if not any(map(str.isdecimal, text)):
+        return text, ()
+    # Loaded with the first question that may have one.
+    from groundgraph.text.quantities import take_dates
+
+    rest, dates = take_dates(text, as_written=True)
+    return rest, tuple({(one.year, one.month, one.day, one.swapped): one for one in dates}.values())
+
+
+# Of a question that names more dates, the first are looked at; and so much around a date tells whether it is a bound.
+_MOST_DATES, _AROUND = 10, 40
+
+
+def _is_bound(question: str, dates: Sequence[Date]) -> bool:
+    """Whether one of `dates` bounds what is asked for, as in "after 12 May"."""
+    kinds = ("above", "below", "from", "to", "between")
+    before = [phrase for kind in kinds for phrase in cue_phrases("computing", "side", "before", kind)]
+    behind = [phrase for kind in ("from", "to") for phrase in cue_phrases("computing", "side", "behind", kind)]
+    sides = [question.partition(date.text)[::2] for date in dates]
+    return any(says(spoken_stems(left)[-2:], before) or says(spoken_stems(right)[:2], behind) for left, right in sides)
+
+
+def _of_dates(asked: Sequence[Date], told: Sequence[Sequence[Date]]) -> Numbered:
+    tells = [[any(map(one.agrees, own)) or _is_within(one, own) for one in asked] for own in told]
+    near = {at for at, own in enumerate(told) if own}
+    if any(map(any, tells)):
+        return Numbered({at for at in near if not any(tells[at])}, [])
+    return Numbered(set(), [date.text for date in asked] if near else [])
+
+
+def _is_within(asked: Date, told: Sequence[Date]) -> bool:
+    """Whether `asked` lies between two of the dates `told`, which may be a range."""
+    year = asked.year or 0
+    days = [((date.year or year) if year else 0, date.month, date.day or 1) for date in told]
+    return bool(days) and min(days) <= (year, asked.month, asked.day or 1) <= max(days)
 
 
 def _text_of(result: SourceResult) -> str:

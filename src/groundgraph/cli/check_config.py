@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,7 +23,7 @@ from groundgraph.graph.configured_models import (
 from groundgraph.graph.configured_reranker import configured_clustering, configured_rerankers
 from groundgraph.graph.configured_sources import cascade_model_problems, topic_problems
 from groundgraph.graph.resources import Resources, configured_models
-from groundgraph.graph.retrieval_part import sources_with_categories
+from groundgraph.graph.retrieval_part import sources_with_categories, stage_problems
 from groundgraph.ingest.builtin_chains import chains_without_model, check_chains
 from groundgraph.models.chat_model import ModelProblem, model_problem
 from groundgraph.prompts import Prompts
@@ -34,6 +34,7 @@ from groundgraph.settings.load_settings import load_settings
 from groundgraph.settings.search import MODEL_STAGES
 from groundgraph.settings.services import EmbeddingSettings
 from groundgraph.settings.settings import PromptSettings, Settings
+from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.sql.location import database_file, is_other, is_server
 
 _PASS_CHAT = "set `llm`, or pass a chat model"
@@ -68,10 +69,10 @@ def check_config(path: Path) -> Checked:
     for key, problem in cascade_model_problems(settings).items():
         _note_model(key, problem, checked)
     checked.notices += [*chains_without_model(settings), *stages_without_model(settings)]
-    checked.notices += [*answers_without_model(settings), *missing_databases(settings)]
+    checked.notices += [*answers_without_model(settings), *weighed_without_vectors(settings)]
+    checked.notices += missing_databases(settings)
     # A model and a reranker may still come from Python.
-    passed = Passed(queries=bool(settings.chat_models.keys() - {JUDGE_KEY}))
-    for location, message in (*idle_settings(settings, as_default=True), *idle_settings(settings, passed)):
+    for location, message in (*idle_settings(settings, as_default=True), *idle_settings(settings, _named(settings))):
         checked.notices.append(str(placed(Problem(".".join(map(str, location)), message), settings.origin)))
     _note_results(settings, checked)
     # A missing key or package is a matter of this machine, not of the file.
@@ -115,7 +116,8 @@ def stages_without_model(settings: Settings) -> list[str]:
     pass_one = "set `query_llm` or `llm`, or pass one"
     unasked = f"synthesis.ask_back: {told} is looked at without a model; {pass_one}"
     narrow = f"retrieval.second_look: without a model it only lifts a choice of categories; {pass_one}"
-    own = {unasked: bool(asks and asks.model is True), narrow: settings.retrieval.second_look}
+    looks = settings.retrieval.second_look and settings.category_router.routes
+    own = {unasked: bool(asks and asks.model is True), narrow: looks}
     return [*(told for told, holds in own.items() if holds), *_autonomous_without_model(settings)]
 
 
@@ -126,9 +128,18 @@ def answers_without_model(settings: Settings) -> Iterator[str]:
     style, check = settings.synthesis.style, settings.citation_check
     if style in ("conversational", "hybrid"):
         yield f"synthesis.style: '{style}' is written by a model, else the evidence is quoted; {_PASS_CHAT}"
+    if settings.synthesis.instruction:
+        yield f"synthesis.instruction: is for a model that writes; {_PASS_CHAT}"
     for name, policy in check.policies.items():
-        if name in check.model_fields_set and policy != "off":
+        if name in check.model_fields_set and name != "entailment" and policy != "off":
             yield f"citation_check.{name}: judges what a model wrote; {_PASS_CHAT}"
+
+
+def weighed_without_vectors(settings: Settings) -> Iterator[str]:
+    """That the share of vectors is set where only Python could pass an embedding model."""
+    base = settings.knowledge_base
+    if base and "vector_weight" in base.model_fields_set and settings.embedding_model is None and base.vector_weight:
+        yield "knowledge_base.vector_weight: there are no vectors; set `embeddings`, or pass an embedding model"
 
 
 def missing_databases(settings: Settings) -> Iterator[str]:
@@ -183,10 +194,29 @@ def _sources(settings: Settings, with_models: Settings, checked: Checked) -> Non
     problems = topic_problems(embeds, resources.sources)
     missing = [problem for problem in topic_problems(with_models, resources.sources) if problem not in problems]
     checked.notices += [f"{problem.key}: {problem.message}" for problem in missing]
-    if with_models.category_router.routes and not sources_with_categories(resources):
+    if with_models.category_router.routes and not sources_with_categories(resources.sources):
         checked.notices.append("category_router: no source has categories; one of type cascade has, or one from Python")
     if problems:
         raise ConfigurationError(problems)
+    if lacking_parts(with_models, resources.sources):
+        checked.notices.append("no turn is run from this file alone: what a notice names has to come from Python")
+
+
+def lacking_parts(settings: Settings, sources: Mapping[str, GroundedSource]) -> list[Problem]:
+    """Why no graph is built from `settings` alone, while Python may pass the model, reranker or source that is lacking.
+
+    Args:
+        settings: with their models, of which none is built.
+        sources: those of the settings, which may have been built without models.
+    """
+    idle = [Problem(".".join(map(str, key)), told) for key, told in idle_settings(settings, _named(settings))]
+    stages = stage_problems(settings, sources, asks=bool(settings.llm or settings.query_llm))
+    return [*idle, *topic_problems(settings, sources), *stages]
+
+
+def _named(settings: Settings) -> Passed:
+    """What the settings themselves name of what a graph has beside them."""
+    return Passed(queries=bool(settings.chat_models.keys() - {JUDGE_KEY}), writes=settings.llm is not None)
 
 
 def _note_results(settings: Settings, checked: Checked) -> None:

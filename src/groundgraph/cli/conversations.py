@@ -17,6 +17,8 @@ from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, counted, note, say,
 from groundgraph.core.errors import InputInvalid
 
 if TYPE_CHECKING:
+    from langgraph.store.base import BaseStore
+
     from groundgraph.graph.forget_thread import Forgotten
     from groundgraph.graph.prune_checkpoints import Pruned
     from groundgraph.graph.turn_runner import TurnRunner
@@ -26,14 +28,9 @@ if TYPE_CHECKING:
 
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar, cast
 
 from groundgraph.cli.output import EPILOG, shortened
-
-if TYPE_CHECKING:
-    from langgraph.store.base import BaseStore
-
-    from groundgraph.settings.settings import Settings
 
 
 def forget(
@@ -196,7 +193,10 @@ async def _record(settings: Settings, thread: str, turn: str | None) -> dict[str
         raise InputInvalid(f"There is no conversation '{thread}': nothing was asked with this configuration yet.")
     async with open_kept(settings, reads=True) as graph:
         try:
-            return {**await load_provenance(graph, thread, turn)}
+            record = {**await load_provenance(graph, thread, turn)}
+            if turn is None and (waits := await _waits(graph, thread)):
+                note(f"This is the turn before. {waits}")
+            return record
         except EvidenceMissing as error:
             raise InputInvalid(f"{error}{await _what_there_is(graph.store, thread)}") from error
 
@@ -248,24 +248,40 @@ def _threads(context: typer.Context, config: ConfigFile = None, as_json: AsJson 
 
 @threads_app.command("list", epilog=EPILOG)
 def list_(config: ConfigFile = None, as_json: AsJson = False) -> None:
-    """List every conversation, the latest first. Each has its last time, its turns and its first question."""
-    from groundgraph.storage.records import recorded_threads
-
-    settings = find_settings(config)
-    threads = asyncio.run(_read(settings, recorded_threads)) or {}
-    rows = [
-        {**_turn(turns[-1]), "question": turns[0]["question"], "thread_id": thread, "turns": len(turns)}
-        for thread, turns in threads.items()
-    ]
+    """List every conversation, the latest first. Each has its last time, its turns and its first question; of one
+    whose answer waits for a person that is told."""
+    rows = asyncio.run(_read(find_settings(config), _rows)) or []
     if as_json:
-        names = ("thread_id", "question", "turns", "outcome", "at")
+        names = ("thread_id", "question", "turns", "outcome", "at", "waits")
         write_json({"threads": [{name: row[name] for name in names} for row in rows]})
     else:
         for row in rows:
             asked = shortened(row["question"], _QUESTION)
-            say("\t".join((row["thread_id"], row["at"], counted(row["turns"], "turn"), asked)))
+            told = [counted(row["turns"], "turn"), *(["waits for a person"] if row["waits"] else [])]
+            say("\t".join((row["thread_id"], row["at"], ", ".join(told), asked)))
         note(f"{counted(len(rows), 'conversation')}; go on with one by --thread ID.")
+        if any(row["waits"] for row in rows):
+            from groundgraph.graph.stopped_turns import HOW_TO_DECIDE
+
+            note(f"Where an answer waits for a person, {HOW_TO_DECIDE}.")
     raise typer.Exit(DONE)
+
+
+async def _rows(graph: TurnRunner) -> list[dict[str, Any]]:
+    """What is listed of each conversation, the latest first; `turns` are those that were answered."""
+    from groundgraph.graph.stopped_turns import threads_that_wait
+    from groundgraph.storage.records import recorded_threads
+
+    rows = {
+        thread: {**_turn(turns[-1]), "question": turns[0]["question"], "turns": len(turns), "waits": False}
+        for thread, turns in (await recorded_threads(cast("BaseStore", graph.store))).items()
+    }
+    for thread, (asked, began) in (await threads_that_wait(graph)).items():
+        # The turn that waits has no record, and no outcome, yet.
+        own = {"outcome": "", "at": _moment(began), "waits": True}
+        rows[thread] = {"question": asked["question"], "turns": 0} | rows.get(thread, {}) | own
+    listed = [{**row, "thread_id": thread} for thread, row in rows.items()]
+    return sorted(listed, key=lambda row: str(row["at"]), reverse=True)
 
 
 @threads_app.command(epilog=EPILOG)
@@ -280,30 +296,49 @@ def show(
 
     `groundgraph report` shows how a turn was answered.
     """
-    from groundgraph.storage.records import recorded_turns
-
-    settings = find_settings(config)
-    turns = [_turn(record) for record in asyncio.run(_read(settings, lambda store: recorded_turns(store, id))) or ()]
+    turns, waits = asyncio.run(_read(find_settings(config), lambda graph: _turns(graph, id))) or ([], "")
     if as_json:
         write_json({"thread_id": id, "turns": turns})
     else:
         for turn in turns:
             told = f"Outcome: {turn['outcome']} ({turn['at']}, turn {turn['turn_id']})"
             say(f"> {turn['question']}\n\n{turn['answer']}\n\n{told}\n")
-    if not turns:
+    if waits:
+        note(waits)
+    elif not turns:
         note(f"There is no conversation '{id}'.")
-    raise typer.Exit(DONE if turns else DONE_WITH_FAILURES)
+    raise typer.Exit(DONE if turns or waits else DONE_WITH_FAILURES)
 
 
-async def _read(settings: Settings, read: Callable[[BaseStore], Coroutine[Any, Any, T]]) -> T | None:
-    """What `read` finds in the store of the conversations; None where nothing was ever kept."""
+async def _turns(graph: TurnRunner, thread: str) -> tuple[list[dict[str, Any]], str]:
+    """The turns of a conversation that were answered, and what is told where its latest answer waits."""
+    from groundgraph.storage.records import recorded_turns
+
+    return [_turn(record) for record in await recorded_turns(cast("BaseStore", graph.store), thread)], await _waits(
+        graph, thread
+    )
+
+
+async def _waits(graph: TurnRunner, thread: str) -> str:
+    from groundgraph.graph.stopped_turns import HOW_TO_DECIDE, asked_of_a_person
+
+    waits = await asked_of_a_person(graph, thread)
+    return f"The answer to '{waits[0]['question']}' waits for a person: {HOW_TO_DECIDE}." if waits else ""
+
+
+async def _read(settings: Settings, read: Callable[[TurnRunner], Coroutine[Any, Any, T]]) -> T | None:
+    """What `read` finds of the conversations; None where nothing was ever kept."""
     if is_missing(settings, settings.checkpointer) or is_missing(settings, settings.store):
         return None
     async with open_kept(settings, reads=True) as graph:
-        return await read(graph.store) if graph.store is not None else None
+        return await read(graph)
 
 
 def _turn(record: Mapping[str, Any]) -> dict[str, Any]:
     """A turn as it is listed; `at` is when it began, in UTC."""
-    at = datetime.fromtimestamp(float(record.get("started_at") or 0), UTC).isoformat(timespec="seconds")
-    return {name: record.get(name, "") for name in ("turn_id", "question", "answer", "outcome")} | {"at": at}
+    told = {name: record.get(name, "") for name in ("turn_id", "question", "answer", "outcome")}
+    return told | {"at": _moment(float(record.get("started_at") or 0))}
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

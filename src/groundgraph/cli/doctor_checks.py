@@ -19,6 +19,7 @@ from typing import Any, Literal
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from groundgraph.cli.check_config import lacking_parts
 from groundgraph.cli.output import note
 from groundgraph.cli.progress import SECONDS_BETWEEN_LINES
 from groundgraph.core.document import MEDIA_TYPES
@@ -27,7 +28,6 @@ from groundgraph.core.failure import described, failure_of
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.secret_mask import mask
 from groundgraph.graph.configured_models import configured_embedder, embedding_key, embedding_problem
-from groundgraph.graph.configured_sources import topic_problems
 from groundgraph.graph.knowledge_base_files import knowledge_base_files
 from groundgraph.graph.resources import Resources
 from groundgraph.ingest.builtin_chains import chains_without_model
@@ -91,7 +91,7 @@ async def probe_sources(settings: Settings) -> list[ProbedSource]:
     """
     resources = Resources.build(settings.without_models())
     try:
-        if problems := topic_problems(settings, resources.sources):
+        if problems := lacking_parts(settings, resources.sources):
             raise ConfigurationError(problems)
         return await probed_sources(resources)
     finally:

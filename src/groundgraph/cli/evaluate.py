@@ -296,6 +296,7 @@ def _of_dataset(
 
 def _outcomes(settings: Settings, folder: Path, queries: str | None, *, with_models: bool, quiet: bool) -> Evaluation:
     """What the messages of conversations get from the configured sources."""
+    from groundgraph.evals.dataset import found_file
     from groundgraph.evals.run_conversations import (
         conversation_settings,
         load_conversations,
@@ -303,7 +304,7 @@ def _outcomes(settings: Settings, folder: Path, queries: str | None, *, with_mod
         run_conversations,
     )
 
-    conversations = load_conversations(folder / (queries or "conversations.jsonl"))
+    conversations = load_conversations(found_file(folder, queries or "conversations.jsonl", "--queries"))
     asked = conversation_settings(settings, with_models=with_models)
     with shown_progress("Asking", of="conversations", quiet=quiet) as on_progress:
         heard = asyncio.run(run_conversations(asked, conversations, on_progress))

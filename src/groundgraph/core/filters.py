@@ -127,8 +127,13 @@ def _check_field(schema: SourceSchema, name: str, value: Any) -> Any:
 def _check_operand(where: str, spec: Mapping[str, Any], operator: str, operand: Any) -> Any:
     if operator == "contains":
         if not isinstance(operand, str | int | float) or isinstance(operand, bool):
-            raise FilterInvalid(f"{where}: 'contains' takes one text or number, not {operand!r}.")
+            instead = " Name the value alone, without an operator." if isinstance(operand, bool) else ""
+            raise FilterInvalid(f"{where}: 'contains' takes one text or number, not {operand!r}.{instead}")
         return operand
+    if operator in _COMPARE and spec.get("type") == "array":
+        raise FilterInvalid(
+            f"{where}: '{operator}' compares one value, and this field holds lists. Name a value of them."
+        )
     if operator in _COMPARE:
         return _check_scalar(where, {**spec, "enum": None}, operand)
     return _check_values(where, spec, operand)

@@ -241,18 +241,23 @@ def load_dataset(files: DatasetFiles) -> Dataset:
     if not files.folder.is_dir():
         raise ConfigurationError(f"there is no folder '{files.folder}'")
     corpora = tuple(_corpus(name, path) for name, path in _named_files(files))
-    queries_file = _found(files.folder, files.queries, "--queries")
+    queries_file = found_file(files.folder, files.queries, "--queries")
     queries = _queries(queries_file, turns=files.turns)
     notes = [note for corpus in corpora if (note := _blank_note(corpus))]
     judged: Judgements = {}
     if files.qrels is not None:
-        path = _found(files.folder, files.qrels, "--qrels")
+        path = found_file(files.folder, files.qrels, "--qrels")
         judged, left_out = _judgements(path, corpora, {query.id for query in queries})
         notes += left_out
     return Dataset(files.folder.resolve().name, corpora, queries, judged, queries_file, tuple(notes))
 
 
-def _found(folder: Path, given: str, option: str) -> Path:
+def found_file(folder: Path, given: str, option: str) -> Path:
+    """The file `given`, in `folder` or else here; `option` names it on the command line.
+
+    Raises:
+        ConfigurationError: it stands in neither.
+    """
     for path in (folder / given, Path(given)):
         if path.is_file():
             return path
@@ -272,11 +277,11 @@ def _named_file(files: DatasetFiles, given: str) -> tuple[str, Path]:
     """A corpus that is `given` as NAME=FILE or FILE, which may hold an equals sign too."""
     name, equals, rest = given.partition("=")
     if not equals or (files.folder / given).is_file() or Path(given).is_file():
-        path = _found(files.folder, given, "--corpus")
+        path = found_file(files.folder, given, "--corpus")
         return ONLY_CORPUS if len(files.corpora) == 1 else path.stem, path
     if not name or not rest:
         raise ConfigurationError(f"--corpus '{given}' must be FILE or NAME=FILE")
-    return name, _found(files.folder, rest, "--corpus")
+    return name, found_file(files.folder, rest, "--corpus")
 
 
 def _corpus(name: str, file: Path) -> Corpus:

@@ -13,7 +13,7 @@ from groundgraph.core.thread_id import checked_thread_id
 from groundgraph.core.turn_record import TurnRecord
 from groundgraph.graph.parts import the_graph
 from groundgraph.graph.state import TurnOutput
-from groundgraph.graph.stopped_turns import output_of, output_without_record
+from groundgraph.graph.stopped_turns import HOW_TO_DECIDE, asked_of_a_person, output_of, output_without_record
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.resilience.blocking import plain_function
 from groundgraph.settings.context import Context
@@ -48,6 +48,11 @@ async def load_provenance(graph: TurnRunner, thread_id: str, turn_id: str | None
         raise EvidenceMissing(
             "This graph has no checkpointer, so it cannot tell which turn of the thread was the last. Name it: the "
             "answer's message has it in response_metadata['turn_id']."
+        )
+    if wanted is None and (waits := await asked_of_a_person(graph, thread_id)):
+        raise EvidenceMissing(
+            f"The turn of the thread '{thread_id}' waits for a person, and has its record behind the decision: "
+            f"{HOW_TO_DECIDE}. Its question: {waits[0]['question']}"
         )
     if wanted is None:
         raise EvidenceMissing(f"The thread '{thread_id}' has no turn with a provenance record.")

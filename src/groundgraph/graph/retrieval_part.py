@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -236,10 +236,10 @@ def add_stages(builder: StateGraph[Any, Any, Any, Any], resources: Resources, fa
     Raises:
         ConfigurationError: a stage cannot work.
     """
-    problems = stage_problems(resources)
+    settings, model = resources.settings, resources.query_model
+    problems = stage_problems(settings, resources.sources, asks=model is not None)
     if problems:
         raise ConfigurationError(problems)
-    settings, model = resources.settings, resources.query_model
     starts: dict[Hashable, str] = {"reply": reply, "retrieve": "resolve_intent"}
     if "rewrite" in settings.stages and model is not None:
         from groundgraph.nodes.rewrite_question import rewrite_question
@@ -261,31 +261,31 @@ def add_stages(builder: StateGraph[Any, Any, Any, Any], resources: Resources, fa
 _NO_CATEGORIES = "no source has categories; one of type cascade has"
 
 
-def stage_problems(resources: Resources) -> list[Problem]:
-    """What keeps a configured stage from working.
+def stage_problems(settings: Settings, sources: Mapping[str, GroundedSource], *, asks: bool) -> list[Problem]:
+    """What keeps a configured stage from working; `asks` is whether there is a query model.
 
     Only a stage that is named needs its model: the flag alone turns on what can work, and leaves out the others.
     """
-    settings, without_model = resources.settings, resources.query_model is None
+    without_model = not asks
     named = set(settings.stages).intersection(settings.enhanced_retrieval.stages or ())
     wanted = " and ".join(stage for stage in ("rewrite", "decomposition") if stage in named)
     router = settings.category_router
     need = f"{wanted} need a model; set query_llm or llm, or name the stages without in enhanced_retrieval.stages"
     cited = f"facts of the dialogue's state are cited as '{DIALOGUE_STATE}'; call this source something else"
-    clash = "backfill" in settings.stages and DIALOGUE_STATE in resources.sources
+    clash = "backfill" in settings.stages and DIALOGUE_STATE in sources
     wrong = (
         (wanted and without_model, "enhanced_autonomous_retrieval", need),
         (clash, f"sources.{DIALOGUE_STATE}", cited),
         (router.enabled and without_model, "category_router.enabled", "a model chooses; set query_llm or llm"),
-        (router.routes and not sources_with_categories(resources), "category_router", _NO_CATEGORIES),
+        (router.routes and not sources_with_categories(sources), "category_router", _NO_CATEGORIES),
     )
     return [Problem(key, message) for holds, key, message in wrong if holds]
 
 
-def sources_with_categories(resources: Resources) -> frozenset[str]:
+def sources_with_categories(sources: Mapping[str, GroundedSource]) -> frozenset[str]:
     """The names of the sources that can tell their categories."""
     plain = GroundedSource.categories
-    return frozenset(name for name, source in resources.sources.items() if type(source).categories is not plain)
+    return frozenset(name for name, source in sources.items() if type(source).categories is not plain)
 
 
 def steps_before_search(resources: Resources) -> dict[str, Node[StageInput, StageUpdate]]:
@@ -376,7 +376,7 @@ def _send(task: RetrieveSourceInput, **changes: Any) -> Send:
 def with_parts(fan_out: FanOut, resources: Resources) -> FanOut:
     """`fan_out` with the tasks of the stages beside those of the queries."""
     whole = frozenset(name for name, source in resources.sources.items() if source.whole_topics)
-    parts = Parts(resources.settings, whole, sources_with_categories(resources))
+    parts = Parts(resources.settings, whole, sources_with_categories(resources.sources))
 
     async def search(state: FanOutInput) -> list[Send] | str:
         path = state["turn"]["path"]

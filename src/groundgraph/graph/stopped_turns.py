@@ -4,19 +4,20 @@ kept the outputs."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph._internal._config import ensure_config
-from langgraph._internal._constants import CONF, CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_RUNTIME
+from langgraph._internal._constants import CONF, CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_RUNTIME, INTERRUPT
 from langgraph.channels import EphemeralValue
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Command, StateSnapshot
 
-from groundgraph.core.errors import EvidenceMissing, NothingToResume
+from groundgraph.core.errors import EvidenceMissing, NothingToResume, StorageDamaged
 from groundgraph.core.evidence_store import EvidenceStore
 
 # A turn that stopped at a step which its graph lacks: it goes on elsewhere, or its caller is told.
@@ -156,6 +157,49 @@ async def _recorded(
 # A decision that nobody waits for, which LangGraph would take in without a word, or keep for whoever is asked next.
 
 REVIEW = "review_answer"
+HOW_TO_DECIDE = (
+    "decide with Command(resume=…) or in Studio, or ask again on it, which ends the review without a decision"
+)
+# SQLite only: the database looks for them, where a saver would read every checkpoint.
+_ASKED = "SELECT DISTINCT thread_id FROM writes WHERE channel = ?"
+
+
+async def asked_of_a_person(
+    graph: CompiledStateGraph[Any, Any, Any, Any], thread_id: str
+) -> tuple[Mapping[str, Any], float] | None:
+    """What a person is asked about the answer that waits on the thread, and when its turn began, in seconds since the
+    epoch; None when none waits.
+
+    Raises:
+        StorageDamaged: the state of the thread cannot be read.
+    """
+    if REVIEW not in graph.nodes or not isinstance(graph.checkpointer, BaseCheckpointSaver):
+        return None
+    state = await graph.aget_state({"configurable": {"thread_id": thread_id}})
+    asked = [one.value for one in state.interrupts if isinstance(one.value, Mapping) and "question" in one.value]
+    return (asked[0], float(state.values["turn"]["started_at"])) if asked else None
+
+
+async def threads_that_wait(
+    graph: CompiledStateGraph[Any, Any, Any, Any],
+) -> dict[str, tuple[Mapping[str, Any], float]]:
+    """What `asked_of_a_person` tells, by the id of each thread where one waits; what cannot be read is left out."""
+    saver, found = graph.checkpointer, {}
+    if REVIEW in graph.nodes and isinstance(saver, BaseCheckpointSaver):
+        for thread in await _threads_that_asked(saver):
+            with suppress(StorageDamaged):
+                if waits := await asked_of_a_person(graph, thread):
+                    found[thread] = waits
+    return found
+
+
+async def _threads_that_asked(saver: Any) -> list[str]:
+    """The threads on which anybody was ever asked."""
+    if hasattr(saver, "lock") and hasattr(saver, "conn") and hasattr(saver.conn, "execute_fetchall"):
+        async with saver.lock:
+            return [row[0] for row in await saver.conn.execute_fetchall(_ASKED, (INTERRUPT,))]
+    kept = [one async for one in saver.alist(None) if any(write[1] == INTERRUPT for write in one.pending_writes or ())]
+    return list(dict.fromkeys(str(one.config["configurable"]["thread_id"]) for one in kept))
 
 
 async def refuse_undue_decision(

@@ -249,7 +249,7 @@ class Page:
 
     Attributes:
         text: its main text as Markdown: headings, paragraphs, lists, and tables row by row.
-        title: `<title>`, else the first `<h1>`, else empty.
+        title: `<title>`, else the only `<h1>`, else empty.
         warnings: what had to be repaired, one sentence each.
     """
 
@@ -320,10 +320,10 @@ def _decoded(data: bytes, encoding: str) -> tuple[str, list[str]]:
 
 def _title(tree: Any) -> str:
     for path in ("//head//title", "//title", "//h1"):
-        for node in tree.xpath(path):
-            title = " ".join("".join(node.itertext()).split())
-            if title:
-                return title
+        titles = [" ".join("".join(node.itertext()).split()) for node in tree.xpath(path)]
+        # The first of several headings names its section alone.
+        if (said := list(filter(None, titles))) and (path != "//h1" or len(said) == 1):
+            return said[0]
     return ""
 
 

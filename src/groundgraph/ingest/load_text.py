@@ -268,6 +268,8 @@ def running_metadata(pages: Sequence[str]) -> dict[str, list[str]]:
 
 # A title further down than this many characters is none.
 _TITLE_WITHIN = 20_000
+# What can make a line of Markdown a heading; where nothing else can, the rest need not be looked at.
+_MAY_BE_HEADING = re.compile(r"^ {0,3}(?:#|=+[ \t]*$|-+[ \t]*$)", re.MULTILINE)
 # So many lines of a plain text tell whether its first ones are a heading, or an item of a list.
 _FIRST_LINES = re.compile(r"(?:\s*+\S[^\n]*+\n){8}")
 
@@ -297,15 +299,19 @@ def load_text(data: bytes, name: str, media_type: str, encoding: str | None = No
 
 
 def first_heading(text: str, start: int, media_type: str) -> str:
-    """The words of the heading that can serve as the title of `text`, or an empty string."""
+    """The words of the heading that can serve as the title of `text`, or an empty string. The first of several of one
+    level names its section alone, unless nothing stands in that."""
     head = text[: start + _TITLE_WITHIN]
     if media_type == PLAIN_TEXT:
         return _plain_heading(head, start)
     # What stands behind a blank line changes nothing above it, and most titles are the first line.
     near = head.find("\n\n", start) if media_type == MARKDOWN else -1
-    pieces = [head[:near], head] if near >= 0 else [head]
-    titles = (block.title for piece in pieces for block in text_blocks(piece, media_type, start) if block.title)
-    return next(titles, "")
+    if near >= 0 and not _MAY_BE_HEADING.search(head, near):
+        head = head[:near]
+    blocks = text_blocks(head, media_type, start)
+    first = next((place for place, block in enumerate(blocks) if block.title), len(blocks))
+    equal = [place for place, block in enumerate(blocks) if block.title and block.level == blocks[first].level]
+    return blocks[first].title if len(equal) == 1 or equal[1:2] == [first + 1] else ""
 
 
 def _plain_heading(head: str, start: int) -> str:

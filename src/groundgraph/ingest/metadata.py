@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from groundgraph.core.schema import typed_value
 from groundgraph.ingest.load_text import front_matter
 from groundgraph.settings.knowledge_base import KnowledgeBaseSettings, PathRule
 from groundgraph.settings.yaml_file import place_of, read_yaml
+from groundgraph.text.original import PLACES
 
 # Metadata of documents in a file beside them.
 #
@@ -254,8 +256,8 @@ def _typed_parts(parts: Sequence[Part], specs: FieldSpecs) -> tuple[tuple[Part, 
     """The parts, records for example, with the declared ones of their fields in their types; by field what was left
     out."""
     wrong: dict[str, list[str]] = {}
-    typed = tuple(_typed_part(part, specs, wrong) if specs.keys() & part.metadata else part for part in parts)
-    return typed, {
+    typed = (_typed_part(part, specs, wrong) if specs.keys() & part.metadata else part for part in parts)
+    return tuple(_bounded_part(part, specs, wrong) for part in typed), {
         name: f"the field '{name}' was left out in {len(reasons)} of its parts; the first: {reasons[0]}"
         for name, reasons in wrong.items()
     }
@@ -270,6 +272,35 @@ def _typed_part(part: Part, specs: FieldSpecs, wrong: dict[str, list[str]]) -> P
             del metadata[name]
             wrong.setdefault(name, []).append(str(error))
     return replace(part, metadata=metadata)
+
+
+# Each chunk of a part carries its fields. Carried whole, the text of a long record would be stored as often as it has
+# chunks, which is the square of its length. What a chunk does not carry stands in the text of the part all the same.
+MAX_VALUE, MAX_CARRIED = 2_000, 32_000
+_BEGINNING = 100
+
+
+def _bounded_part(part: Part, specs: FieldSpecs, wrong: dict[str, list[str]]) -> Part:
+    """`part` with what its chunks can carry, the shortest fields first; of one that cannot, the beginning, unless it is
+    declared: what filters compare is whole, or left out and told."""
+    lengths = {name: len(name) + len(str(value)) for name, value in part.metadata.items()}
+    if sum(lengths.values()) <= MAX_VALUE:
+        return part
+    room, carried = MAX_CARRIED, dict[str, Any]()
+    for name in sorted(lengths, key=lambda name: (name not in PLACES, lengths[name])):
+        value, length = part.metadata[name], lengths[name]
+        if length > min(MAX_VALUE, room):
+            if name in specs:
+                wrong.setdefault(name, []).append(f"with {length:_} characters it is more than each chunk can carry")
+                continue
+            value, length = f"{_text_of(value)[:_BEGINNING]}…", len(name) + _BEGINNING
+        if length <= min(MAX_VALUE, room):
+            room, carried[name] = room - length, value
+    return replace(part, metadata={name: carried[name] for name in part.metadata if name in carried})
+
+
+def _text_of(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _typed(found: Mapping[str, SetField], specs: FieldSpecs) -> tuple[dict[str, Any], dict[str, str]]:

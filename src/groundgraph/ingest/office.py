@@ -100,7 +100,7 @@ def _check_xml(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, kind: str) -> N
 
 # A reader that keeps the whole tree in memory, which takes twenty times the size of the XML.
 MAX_TREE = 20 * MEGABYTE
-_STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh"
+_STYLES = "p[style-name='Title'] => h1.title:fresh\np[style-name='Subtitle'] => p:fresh"
 _IGNORED = re.compile(r"An unrecognised element was ignored: (.*)")
 
 
@@ -119,12 +119,14 @@ def load_docx(data: bytes, name: str) -> Document:
         try:
             data, hidden = _without_hidden(archive, data)
             result = mammoth.convert_to_html(io.BytesIO(data), style_map=_STYLES, convert_image=_without_picture)
-            text = html_markdown(lxml_html.fromstring(f"<div>{result.value}</div>"))
+            tree = lxml_html.fromstring(f"<div>{result.value}</div>")
+            named = [" ".join(node.itertext()) for node in tree.xpath("//h1[@class='title']")][:1]
+            text = html_markdown(tree)
         except Exception as error:  # whatever a parser makes of a damaged document
             raise IngestError(f"it is no readable Word document: {type(error).__name__}: {error}") from error
     if not re.search(r"\w", text):
         raise IngestError("it holds no text")
-    title = first_heading(text, 0, MARKDOWN) or Path(name).stem
+    title = " ".join("".join(named).split()) or first_heading(text, 0, MARKDOWN) or Path(name).stem
     return Document(name, text, MARKDOWN, {"title": title}, 0, (*_warnings(result.messages), *hidden))
 
 

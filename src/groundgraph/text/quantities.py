@@ -115,7 +115,7 @@ def _dates() -> tuple[re.Pattern[str], ...]:
         re.compile(r"(?<![\d/.-])(?P<a>\d{1,2})(?P<mark>[/-])(?P<b>\d{1,2})(?P=mark)(?P<y>[12]\d{3}|\d\d)(?![\d/-])"),
         # With a zero before the month: 1/3 is a number.
         re.compile(r"(?<![\d/.,-])(?P<a>[0-3]\d)(?P<mark>/)(?P<b>0[1-9])(?![\d/-]|[.,]\d)"),
-        re.compile(rf"(?<!\d){_DAY}{ordinal}\s+(?:(?:{of})\s+)?(?P<word>{WORD})\.?(?:,?\s+{_YEAR})?"),
+        re.compile(rf"(?<!\d){_DAY}(?:\.|{ordinal})\s+(?:(?:{of})\s+)?(?P<word>{WORD})\.?(?:,?\s+{_YEAR})?"),
         re.compile(rf"\b(?P<word>{WORD})\.?\s+{_DAY}{ordinal}(?!\d|[.,]\d)(?:,?\s+{_YEAR})?"),
         re.compile(rf"\b(?P<word>{WORD})\.?,?\s+{_YEAR}"),
     )

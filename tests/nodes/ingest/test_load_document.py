@@ -105,6 +105,12 @@ def test_comments_of_markdown_are_no_text(tmp_path, text, shown):
         ("d.rest", ".. _top:\n\nUsing ``a *b`` and `it <x>`_\n---------------------------\n", "Using a *b and it"),
         ("e.txt", "First paragraph.\n\nAbstract\n\n   Indented.", "e"),
         ("f.md", "---\ntitle: 2026\n---\ntext", "2026"),
+        ("g.md", "# Valves\n\nOne.\n\n# Pumps\n\nTwo.\n\n# Rooms\n\nThree.\n", "g"),
+        ("h.md", "Valves\n===\n\nOne.\n\nPumps\n===\n\nTwo.\n", "h"),
+        ("p.md", "# Plant\n\n# Valves\n\nOne.\n\n# Pumps\n\nTwo.\n", "Plant"),
+        ("i.md", "# Plant\n\n## Valves\n\nOne.\n\n## Pumps\n\nTwo.\n", "Plant"),
+        ("j.rst", "Valves\n======\n\nOne.\n\nPumps\n=====\n\nTwo.\n", "j"),
+        ("k.html", "<body><h1>Valves</h1><p>One is here.</p><h1>Pumps</h1><p>Two are there.</p>", "k"),
     ],
 )
 def test_the_title_comes_from_front_matter_then_a_heading_then_the_file_name(tmp_path, name, text, title):

@@ -27,6 +27,13 @@ def test_headings_paragraphs_and_tables_become_markdown():
     assert [chunk.headings for chunk in HeadingChunker()(document)] == [("Manual",), ("Service",), ("Service", "Parts")]
 
 
+@pytest.mark.parametrize(("style", "title"), [("Title", "Manual"), ("Heading1", "a")])
+def test_the_title_of_a_document_is_its_style_or_its_only_heading(style, title):
+    sections = "".join(paragraph(name, "Heading1") + paragraph("Every 90 days.") for name in ("Service", "Parts"))
+    body = paragraph("Manual", style) + paragraph("By the house.") + sections
+    assert load_docx(docx(body), "a.docx").title == title
+
+
 def test_hidden_text_is_left_out_and_told():
     hidden = "<w:p><w:r><w:rPr><w:vanish{}/></w:rPr><w:t>{}</w:t></w:r><w:r><w:t>It is red.</w:t></w:r></w:p>"
     body = hidden.format("", "Secret. ") + hidden.format(' w:val="0"', "Shown. ")

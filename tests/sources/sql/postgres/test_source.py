@@ -451,6 +451,28 @@ async def test_a_table_of_another_schema_is_counted_by_its_name_alone(postgres, 
     assert counted.metadata["value"] == value
 
 
+PARTS = """
+CREATE TABLE log (id integer, day date NOT NULL, note text) PARTITION BY RANGE (day);
+CREATE TABLE log_2024 PARTITION OF log FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
+CREATE TABLE log_2025 PARTITION OF log FOR VALUES FROM ('2025-01-01') TO ('2026-01-01');
+INSERT INTO log VALUES (1, '2024-02-01', 'a leak'), (2, '2025-02-01', 'a crack'), (3, '2025-03-01', 'a dent');
+"""
+
+
+@pytest.mark.covers("R3")
+async def test_a_partition_is_a_table_where_it_is_named_and_else_a_part_of_the_whole(postgres):
+    url = postgres.database("parts", PARTS)
+    for tables, question, value in (
+        (["log_2024"], "How many log_2024 are there?", 1),
+        (["public.log_2024"], "How many log_2024 are there?", 1),
+        ([], "How many logs are there?", 3),
+    ):
+        (counted,) = await ask(source(url, tables=tables), question)
+        assert counted.metadata["value"] == value
+    with pytest.raises(ConfigurationError, match=r"no table 'log_2023'.*There are: log\."):
+        await ask(source(url, tables=["log_2023"]), "x")
+
+
 TIMES = """
 CREATE TABLE contracts (id integer PRIMARY KEY, title text, valid_to timestamptz, founded date);
 INSERT INTO contracts VALUES (1, 'Lathe lease', 'infinity', '0753-04-21 BC'),

@@ -7,7 +7,7 @@ views, as far as the role may read them; a column that it may not read is left o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -127,7 +127,8 @@ def read_row(shape: TableShape, values: Any) -> dict[str, Any]:
 
 _COLUMNS = text("""
 SELECT n.nspname AS namespace, c.relname AS name, c.oid AS oid, c.relkind AS relkind, c.reltuples AS rows,
-    n.nspname = ANY (current_schemas(false)) AS on_path, a.attname AS column, a.attnum AS number,
+    n.nspname = ANY (current_schemas(false)) AS on_path, c.relispartition AS is_part,
+    a.attname AS column, a.attnum AS number,
     CASE WHEN co.collisdeterministic IS FALSE THEN 'folded' ELSE t.typname END AS type, t.typtype AS typtype,
     CASE WHEN t.typtype = 'e' THEN format('%I.%I', tn.nspname, t.typname) END AS enum,
     CASE WHEN t.typtype = 'e' THEN (SELECT array_agg(e.enumlabel::text ORDER BY e.enumsortorder) FROM pg_enum e
@@ -140,7 +141,8 @@ JOIN pg_type under ON under.oid = CASE WHEN own.typtype = 'd' THEN own.typbasety
 JOIN pg_type t ON t.oid = CASE WHEN under.typtype = 'd' THEN under.typbasetype ELSE under.oid END
 JOIN pg_namespace tn ON tn.oid = t.typnamespace
 LEFT JOIN pg_collation co ON co.oid = a.attcollation
-WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+    AND (NOT c.relispartition OR ARRAY[c.relname, n.nspname || '.' || c.relname]::text[] && CAST(:named AS text[]))
     AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'
     AND has_schema_privilege(n.oid, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT')
 ORDER BY array_position(current_schemas(false), n.nspname), n.nspname, c.relname, a.attnum
@@ -189,7 +191,7 @@ def read_shapes(connection: Connection, wanted: Wanted, *, source: str, where: s
     Raises:
         ConfigurationError: a table is not there or may not be read, or there is none at all.
     """
-    found = _alone(connection)
+    found = _alone(connection, wanted.tables)
     usual = [name for name, (shape, on_path) in found.items() if on_path and not shape.name.startswith("_")]
     if told := missing_tables(wanted, usual, found, list(found), suffix=" that this role may read"):
         raise ConfigurationError(f"The source '{source}': the database {where} {told}")
@@ -231,10 +233,11 @@ def _type_of(shape: TableShape, name: str) -> str:
     return next((column.type or column.kind for column in shape.columns if column.name == name), "")
 
 
-def _alone(connection: Connection) -> dict[str, tuple[TableShape, bool]]:
-    """By name every table alone and whether the search path reaches it; one that it does not also by `schema.name`."""
+def _alone(connection: Connection, named: Iterable[str]) -> dict[str, tuple[TableShape, bool]]:
+    """By name every table alone and whether the search path reaches it; one that it does not also by `schema.name`. A
+    partition is a table where it is `named`; else its rows are those of the whole."""
     tables: dict[tuple[str, str], list[Any]] = {}
-    for row in connection.execute(_COLUMNS):
+    for row in connection.execute(_COLUMNS, {"named": list(named)}):
         tables.setdefault((row.namespace, row.name), []).append(row)
     found: dict[str, tuple[TableShape, bool]] = {}
     for (namespace, name), rows in tables.items():
@@ -254,7 +257,7 @@ def _alone(connection: Connection) -> dict[str, tuple[TableShape, bool]]:
             estimated_rows=int(rows[0].rows),
             vector_fields=vectors,
         )
-        found[short] = (shape, on_path)
+        found[short] = (shape, on_path and not rows[0].is_part)
         found.setdefault(f"{namespace}.{name}", (shape, False))
     return found
 
