@@ -89,7 +89,7 @@ def test_the_chunk_size_is_that_of_the_base_unless_the_chain_has_its_own():
 
 @pytest.mark.covers("K6")
 def test_candidates_and_keep_reach_the_query_chains():
-    built = query(MODEL, candidates_count=7, keep=3, reranker="judge")
+    built = query(candidates_count=7, keep=3)
     assert (built.candidates_count, built.keep) == (7, 3)
     assert (query().candidates_count, query().keep) == (30, None)
 

@@ -77,9 +77,7 @@ IDLE = [
         "chains.query.candidates_count",
         "chains.query.reranker",
     ),
-    ("chains: {query: {candidates_count: 9}}", "chains.query.candidates_count", "chains.query.reranker"),
     ("chains: {query: {filter: identity, match_cutoff: 0.9}}", "chains.query.match_cutoff", "filter: basic"),
-    ("chains: {query: {match_cutoff: 0.9}}", "chains.query.match_cutoff", "chains.query.reranker"),
     ("chains: {query: {rerank_cutoff: 0.9}}", "chains.query.rerank_cutoff", "chains.query.reranker"),
     *((f"retriever: {{{name}: {value}}}", f"retriever.{name}", "type cascade") for name, value in RETRIEVER.items()),
     *(
@@ -93,15 +91,6 @@ IDLE_WHEN_BUILT = [
     ({"intent": {"use_conversation_context": False}}, {}, "intent.use_conversation_context"),
     ({"intent": {"follow_ups": False}}, {"query_model": ScriptedChatModel("a")}, "intent.follow_ups"),
     ({"intent": {"follow_ups": False}}, {"extractor": ScriptedChatModel("{}")}, "intent.follow_ups"),
-    ({"retrieval": {"second_look": True}}, {}, "retrieval.second_look"),
-    ({"synthesis": {"allow_parametric": "bridge"}}, {}, "synthesis.allow_parametric"),
-    (
-        {"synthesis": {"require_citations": False}},
-        {"query_model": ScriptedChatModel("a")},
-        "synthesis.require_citations",
-    ),
-    ({"citation_check": {"entailment": "repair"}}, {}, "citation_check.entailment"),
-    ({"citation_check": {"entailment": {"max_calls": 2}}}, {}, "citation_check.entailment"),
     ({"reranker": {"threshold": 0.9}}, {}, "reranker.threshold"),
     ({"reranker": {"candidates_count": 9}}, {}, "reranker.candidates_count"),
 ]
@@ -149,9 +138,7 @@ ON = [
     {"reranker": {"enabled": True, "provider": "cohere"}},
     {"reranker": {"enabled": True, "type": "fastembed", "folder": "a"}},
     {"reranker": {"enabled": True, "type": "langchain", "compressor": "a:B", "options": {"a": 1}}},
-    {"chains": {"query": {"match_cutoff": 0.9}, "documents": {"matching_text": "description"}}},
-    {"retrieval": {"second_look": True}, "synthesis": {"allow_parametric": True, "require_citations": False}},
-    {"citation_check": {"entailment": "annotate"}},
+    {"chains": {"query": {"filter": "basic", "match_cutoff": 0.9}}},
     {
         "retriever": {
             **{name: yaml.safe_load(str(value)) for name, value in RETRIEVER.items()},
@@ -230,16 +217,6 @@ def test_what_a_model_or_a_reranker_decides_is_refused_when_the_graph_is_built(t
     [
         ({"intent": {"num_queries": 7, "use_conversation_context": False}}, {"chat_model": ScriptedChatModel("a")}),
         ({"intent": {"follow_ups": False}}, {}),
-        ({"retrieval": {"second_look": True}}, {"query_model": ScriptedChatModel("a")}),
-        ({"retrieval": {"second_look": True}, "category_router": {"intents": {"a": ["b"]}}}, {}),
-        (
-            {"synthesis": {"allow_parametric": True}, "citation_check": {"entailment": "annotate"}},
-            {"chat_model": ScriptedChatModel("a")},
-        ),
-        (
-            {"citation_check": {"entailment": "annotate"}},
-            {"support_judge": lambda question, pairs: [1.0 for _ in pairs]},
-        ),
         (
             {"reranker": {"threshold": 0.9, "candidates_count": 9}},
             {"reranker": lambda query, found: [1.0 for _ in found]},
@@ -255,6 +232,8 @@ def test_with_the_model_or_the_reranker_it_needs_it_is_taken(given, passed):
     ("text", "told"),
     [
         ("synthesis: {instruction: be brief}", "synthesis.instruction: is for a model that writes"),
+        ("synthesis: {allow_parametric: bridge}", "synthesis.allow_parametric: is for a model that writes"),
+        ("synthesis: {require_citations: false}", "synthesis.require_citations: is for a model that writes"),
         ("knowledge_base: {vector_weight: 0.9}", "knowledge_base.vector_weight: there are no vectors"),
     ],
 )
@@ -281,14 +260,14 @@ ALWAYS = {
     "llm": "provider model",
     "intent": "mode domain_context max_context_turns scope default_filters",
     "retrieval": "top_k score_threshold merge merge_adjacent deduplicate answerable_threshold doubt_threshold "
-    "scope_filters",
+    "scope_filters second_look",
     "result_processing": "relative_threshold query_rerank_weight rotation max_kb_chars max_kb_tokens reorder",
     "result_processing.normalize_strategy": "method",
     "result_processing.cluster_strategy": "method threshold min_size",
     # The key of a service is a matter of the environment, which may hold those of services that are not in use.
     "reranker": "enabled api_key",
     # What a style does not use, the style of a run may. `mode` is the older name of a style, which stands in for it.
-    "synthesis": "mode style listing citation_format template provenance_template "
+    "synthesis": "mode style listing require_citations allow_parametric citation_format template provenance_template "
     "instruction evidence_per_source ask_back",
     "synthesis.ask_back": "field model",
     # Vectors come from whatever model a base, a run or a stored file has.
@@ -313,7 +292,7 @@ ALWAYS = {
     # Bounds hold for whatever a turn does.
     "deadlines": "turn source model",
     "limits": "message_chars long_message model_calls tokens attempts breaker_failures breaker_pause",
-    "citation_check": "labels quotes numbers names uncited support links",
+    "citation_check": "labels quotes numbers names uncited support links entailment",
     "human_review": "support_below",
     "prompts": "path",
     "fast_path": "enabled",

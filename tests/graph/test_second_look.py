@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from category_source import CategorySource
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from turns import STATIC, ask, build
@@ -110,21 +109,16 @@ async def test_it_is_no_call_more_than_a_turn_may_make():
 
 
 async def test_without_a_model_only_what_was_narrowed_is_searched_wider():
-    source = CategorySource([("sea", "p", TEXTS[1])], name="shop")
-    routed = {"category_router": {"intents": {"trams": ["trams"]}}}
-    output = await ask(build(None, base={**STATIC, **LOOK, **routed}, sources=[source]), ASKED)
+    output = await ask(graph(), ASKED)
     assert output["provenance"]["intent"]["stages"]["second_look"]["reason"] == "nothing narrowed the search"
     assert output["outcome"] == "insufficient"
 
 
 def test_the_check_of_a_configuration_tells_that_the_model_is_missing(tmp_path):
     file = tmp_path / "groundgraph.yaml"
-    file.write_text("retrieval: {second_look: true}\ncategory_router: {intents: {a: [b]}}\n")
-    (notice,) = (one for one in check_config(file).notices if "second_look" in one)
-    assert "only lifts a choice of categories" in notice
     file.write_text("retrieval: {second_look: true}\n")
     (notice,) = (one for one in check_config(file).notices if "second_look" in one)
-    assert "has no effect without a query model" in notice
+    assert "only lifts a choice of categories" in notice
 
 
 @pytest.mark.covers("T3")

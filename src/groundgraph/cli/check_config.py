@@ -116,8 +116,7 @@ def stages_without_model(settings: Settings) -> list[str]:
     pass_one = "set `query_llm` or `llm`, or pass one"
     unasked = f"synthesis.ask_back: {told} is looked at without a model; {pass_one}"
     narrow = f"retrieval.second_look: without a model it only lifts a choice of categories; {pass_one}"
-    looks = settings.retrieval.second_look and settings.category_router.routes
-    own = {unasked: bool(asks and asks.model is True), narrow: looks}
+    own = {unasked: bool(asks and asks.model is True), narrow: settings.retrieval.second_look}
     return [*(told for told, holds in own.items() if holds), *_autonomous_without_model(settings)]
 
 
@@ -128,10 +127,12 @@ def answers_without_model(settings: Settings) -> Iterator[str]:
     style, check = settings.synthesis.style, settings.citation_check
     if style in ("conversational", "hybrid"):
         yield f"synthesis.style: '{style}' is written by a model, else the evidence is quoted; {_PASS_CHAT}"
-    if settings.synthesis.instruction:
-        yield f"synthesis.instruction: is for a model that writes; {_PASS_CHAT}"
+    told = settings.synthesis.model_dump(exclude_defaults=True)
+    for name in ("instruction", "allow_parametric", "require_citations"):
+        if name in told:
+            yield f"synthesis.{name}: is for a model that writes; {_PASS_CHAT}"
     for name, policy in check.policies.items():
-        if name in check.model_fields_set and name != "entailment" and policy != "off":
+        if name in check.model_fields_set and policy != "off":
             yield f"citation_check.{name}: judges what a model wrote; {_PASS_CHAT}"
 
 
@@ -216,7 +217,7 @@ def lacking_parts(settings: Settings, sources: Mapping[str, GroundedSource]) -> 
 
 def _named(settings: Settings) -> Passed:
     """What the settings themselves name of what a graph has beside them."""
-    return Passed(queries=bool(settings.chat_models.keys() - {JUDGE_KEY}), writes=settings.llm is not None)
+    return Passed(queries=bool(settings.chat_models.keys() - {JUDGE_KEY}))
 
 
 def _note_results(settings: Settings, checked: Checked) -> None:

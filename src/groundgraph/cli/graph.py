@@ -41,7 +41,7 @@ def _compiled(settings: Settings, which: GraphName) -> Any:
     # Stand for the configured models, whose packages and keys need not be here for a picture.
     chat_model = ScriptedChatModel("") if settings.llm else None
     query_model = ScriptedChatModel("") if settings.query_llm else None
-    stages = {name: getattr(settings, name) for name in ("category_router", "enhanced_retrieval", "retrieval")}
+    stages = {"category_router": settings.category_router, "enhanced_retrieval": settings.enhanced_retrieval}
     bare = settings.without_models().model_copy(update=stages)
     embeddings = NgramEmbeddings() if settings.embedding_model else None
     if which == "ingest":

@@ -74,8 +74,7 @@ def _needed(settings: Settings, *, identity: bool) -> Settings:
     if not identity and not names <= _PLAIN:
         return settings
     bare = settings.without_models()
-    turns = {name: getattr(bare, name) for name in ("intent", "retrieval", "synthesis", "citation_check")}
-    return settings.model_copy(update={"llm": None, "query_llm": None, **turns})
+    return settings.model_copy(update={"llm": None, "query_llm": None, "intent": bare.intent})
 
 
 def _intent(query: str) -> IntentState:

@@ -24,7 +24,6 @@ from groundgraph.graph.parts import Models, takes
 from groundgraph.graph.resources import Resources
 from groundgraph.ingest.ingest_report import IngestReport
 from groundgraph.resilience.blocking import plain, run_blocking
-from groundgraph.settings.answers import CitationCheckSettings, SynthesisSettings
 from groundgraph.settings.knowledge_base import CustomSchemaSettings
 from groundgraph.settings.load_settings import GivenSettings
 from groundgraph.settings.search import IntentSettings, RetrievalSettings
@@ -288,10 +287,5 @@ def _name(base: IngestResources) -> str:
 def _alone(settings: Settings, name: str) -> Settings:
     """`settings` with this source alone, and without what they say about turns."""
     entries = [entry for entry in settings.sources if entry.type in KNOWLEDGE_BASES and entry.name == name]
-    plain = {
-        "intent": IntentSettings(),
-        "retrieval": RetrievalSettings(),
-        "synthesis": SynthesisSettings(),
-        "citation_check": CitationCheckSettings(),
-    }
+    plain = {"intent": IntentSettings(), "retrieval": RetrievalSettings()}
     return settings.model_copy(update={**plain, "sources": entries})

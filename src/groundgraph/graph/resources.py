@@ -87,8 +87,7 @@ class Resources:
         by_name = _by_name([*configured, *(sources or ())])
         schemas = {name: source.get_schema() for name, source in by_name.items()}
         has_extractor = extractor is not None or settings.intent.extraction_config is not None
-        asks = queries is not None or has_extractor
-        _check(settings, schemas, Passed(asks, chat is not None, reranker is not None, judge is not None))
+        _check(settings, schemas, Passed(queries is not None or has_extractor, reranker is not None))
         if reranker is not None and two_rerankers(settings.chains, merged=True):
             raise ConfigurationError(
                 [Problem("chains.query.reranker", "there are two rerankers: this, and `reranker=`")]

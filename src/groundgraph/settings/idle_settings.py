@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -58,18 +58,14 @@ class Passed:
 
     Attributes:
         queries: a model that writes queries or fills in intents, wherever it comes from.
-        writes: a model that writes answers, wherever it comes from.
         reranker: one from Python.
-        judge: of sentences, one from Python.
     """
 
     queries: bool = False
-    writes: bool = False
     reranker: bool = False
-    judge: bool = False
 
 
-_ANYTHING = tuple(Passed(*given) for given in product((False, True), repeat=len(fields(Passed))))
+_ANYTHING = tuple(Passed(*given) for given in product((False, True), repeat=2))
 _On = Callable[[Settings, Passed], bool]
 
 
@@ -149,45 +145,15 @@ def _has_own_chains(chains: ChainSettings) -> bool:
     return asks or any(kind != plain.documents for kind in kinds)
 
 
-def _looks_again(settings: Settings, passed: Passed) -> bool:
-    # Without other words, what a choice of categories left out can be searched.
-    return passed.queries or settings.category_router.routes or settings.intent.mode == "template"
-
-
-def _writes(_: Settings, passed: Passed) -> bool:
-    return passed.writes
-
-
-def _judges_sentences(settings: Settings, passed: Passed) -> bool:
-    return passed.writes or passed.judge or settings.citation_check.second_opinion.judge is not None
-
-
 def _filters(settings: Settings, _: Passed) -> bool:
-    """Whether the filter `basic` filters: only these scores mean the same for every query."""
-    return chain_name(settings.chains.query.filter) == "basic" and (
-        _ranks_matches(settings) or _has_other_forms(settings.chains)
-    )
-
-
-def _takes_candidates(settings: Settings, passed: Passed) -> bool:
-    own = chain_name(settings.chains.query.filter) not in ("identity", "basic")
-    return own or _ranks_matches(settings) or _filters(settings, passed)
+    return chain_name(settings.chains.query.filter) == "basic"
 
 
 def _ranks_matches(settings: Settings) -> bool:
     return chain_name(settings.chains.query.reranker) != "identity"
 
 
-def _has_other_forms(chains: ChainSettings) -> bool:
-    """Whether the matching texts of any kind of data are chosen, so that they may be of another form than the chunk."""
-    usual = ChainSettings().documents.matching_text
-    kinds = (chains.documents, chains.web_pages, *(chains.model_extra or {}).values())
-    return any(kind.matching_text != usual for kind in kinds)
-
-
 _EXTRACT = "intent.mode: extract and a model"
-_WRITER = "a model that writes answers: `llm`, or one that is passed in"
-_JUDGED = "chains.query.reranker, or a matching_text of another form than the chunk"
 _EMBEDS = _cascade("use_embeddings", True)
 
 # By key or section: whether it has an effect, and what gives it one. Every other key always has one, or is refused by
@@ -243,12 +209,11 @@ OWNED: dict[Location, tuple[_On, str]] = {
     ("reranker", "base_url"): _reranks_by("cohere"),
     ("reranker", "compressor"): _reranks_by("langchain"),
     ("reranker", "options"): _reranks_by(),
-    ("retrieval", "second_look"): (_looks_again, "a query model, category_router or intent.mode: template"),
-    ("synthesis", "allow_parametric"): (_writes, _WRITER),
-    ("synthesis", "require_citations"): (_writes, _WRITER),
-    ("citation_check", "entailment"): (_judges_sentences, f"a judge, or {_WRITER}"),
-    ("chains", "query", "candidates_count"): (_takes_candidates, f"{_JUDGED}, or a chains.query.filter of your own"),
-    ("chains", "query", "match_cutoff"): (_filters, f"chains.query.filter: basic and {_JUDGED}"),
+    ("chains", "query", "candidates_count"): (
+        lambda s, _: _ranks_matches(s) or chain_name(s.chains.query.filter) != "identity",
+        "chains.query.reranker or chains.query.filter",
+    ),
+    ("chains", "query", "match_cutoff"): (_filters, "chains.query.filter: basic"),
     ("chains", "query", "rerank_cutoff"): (
         lambda s, passed: _filters(s, passed) and _ranks_matches(s),
         "chains.query.filter: basic and a chains.query.reranker",
@@ -306,7 +271,7 @@ def _set_below(settings: Settings, location: Location) -> Iterator[tuple[Locatio
         return
     value = getattr(section, name)
     usual = type(section).model_fields[name].get_default(call_default_factory=True)
-    if not hasattr(usual, "model_fields_set") or not hasattr(value, "model_fields_set"):
+    if usual is None or not hasattr(value, "model_fields_set"):
         yield location, value, usual
         return
     # An environment may hold the keys of services that are not in use.

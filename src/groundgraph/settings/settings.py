@@ -86,10 +86,6 @@ _WITHOUT_EXTRACTION: dict[str, Any] = {
     "x_extraction": {},
     **{name: IntentSettings.model_fields[name].default for name in ("num_queries", "use_conversation_context")},
 }
-# What a model reads that writes answers.
-_WITHOUT_WRITER: dict[str, Any] = {
-    name: SynthesisSettings.model_fields[name].default for name in ("allow_parametric", "require_citations")
-}
 
 
 class Settings(Shown):
@@ -200,25 +196,18 @@ class Settings(Shown):
         sources = {"sources": entries} if entries else {}
         intent = self.intent.model_copy(update=_WITHOUT_EXTRACTION)
         models = dict.fromkeys(("llm", "query_llm", "embeddings"))
-        without = {**models, "knowledge_base": bare, "intent": intent, **sources}
-        return self.model_copy(update={**without, **self._stages_without_models(), **self._answers_without_models()})
-
-    def _answers_without_models(self) -> dict[str, Any]:
-        told = dict(_WITHOUT_WRITER)
+        checks = self.citation_check.model_copy(update={"entailment": "off"})
+        without = {**models, "knowledge_base": bare, "intent": intent, "citation_check": checks, **sources}
         if self._own_asking:
-            told["ask_back"] = self.synthesis.ask_back.model_copy(update={"model": True})  # type: ignore[union-attr]
-        return {
-            "synthesis": self.synthesis.model_copy(update=told),
-            "citation_check": self.citation_check.model_copy(update={"entailment": "off"}),
-        }
+            asks = self.synthesis.ask_back.model_copy(update={"model": True})  # type: ignore[union-attr]
+            without["synthesis"] = self.synthesis.model_copy(update={"ask_back": asks})
+        return self.model_copy(update={**without, **self._stages_without_models()})
 
     def _stages_without_models(self) -> dict[str, Any]:
         own, retriever = self.enhanced_retrieval, self.retriever
         left = [stage for stage in own.chosen if stage not in MODEL_STAGES]
-        looks = self.retrieval.second_look and bool(self.category_router.intents or self.intent.mode == "template")
         plain = {**retriever.model_dump(), **without_embeddings(retriever.stages)}
         return {
-            "retrieval": self.retrieval.model_copy(update={"second_look": looks}),
             "retriever": RetrieverSettings.model_validate(plain),
             "category_router": self.category_router.model_copy(update={"enabled": False}),
             "enhanced_retrieval": own.model_copy(update={"stages": left}),
