@@ -128,7 +128,6 @@ def test_notices_of_the_configuration_are_warnings(call, tmp_path):
     ("text", "told"),
     [
         ("intent: {num_queries: 7}\n", "intent.num_queries"),
-        ("retrieval: {second_look: true}\n", "retrieval.second_look"),
         ("category_router: {intents: {a: [b]}}\n", "no source has categories"),
         ("category_router: {enabled: true}\n", "category_router.enabled"),
         ("enhanced_autonomous_retrieval: true\nenhanced_retrieval: {stages: [rewrite]}\n", "rewrite need a model"),
