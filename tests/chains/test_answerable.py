@@ -161,6 +161,9 @@ def test_the_words_that_no_piece_holds_are_named_as_the_question_writes_them():
     ]
     assert missing_words("Каково время жизни Widgets в Перу?", evidence) == ["Перу"]
     assert missing_words("When did it?", evidence) == []
+    # What only says how it is asked need stand nowhere.
+    assert missing_words("Since when may someone still use a widget per week?", evidence) == ["may", "use", "week"]
+    assert missing_words("Darf ich Tokens benutzen, und möchte es jemand?", evidence) == ["benutzen"]
     assert missing_words("tokens", []) == ["tokens"]
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, compress
 from operator import and_, not_
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from groundgraph.answers.agreement import held_in_any_form
@@ -14,7 +15,7 @@ from groundgraph.answers.choices import labels_in, places_said, telling_stems
 from groundgraph.core.evidence import SourceResult, changed, is_stated
 from groundgraph.text.follow_up import cue_phrases, language_words, own_words, says, spoken_stems
 from groundgraph.text.wording import held_codes, named_codes, with_ranges_listed
-from groundgraph.text.words import WORD, fold, numbered, small_words, stem, stems, words
+from groundgraph.text.words import WORD, fold, name_stems, numbered, small_words, stem, stems, words
 
 if TYPE_CHECKING:
     from groundgraph.text.quantities import Date
@@ -81,12 +82,30 @@ class Numbered(NamedTuple):
     apart: list[str]
 
 
-def without_code(question: str, evidence: Sequence[SourceResult]) -> set[int]:
-    """The places, from 0, of what holds none of the codes in the question, such as `max_size` and HTTP/2, where some
-    evidence holds one: its words by themselves, "max" and "size", are said of anything."""
-    codes = named_codes(question)
-    held = [_holds_code(codes, _text_of(result)) for result in evidence] if codes else []
-    return {at for at, holds in enumerate(held) if not holds} if any(held) else set()
+def without_name(question: str, evidence: Sequence[SourceResult]) -> set[int]:
+    """The places, from 0, of what holds nothing of what the question names, where some evidence does: a code such as
+    `max_size` and HTTP/2, whose words by themselves, "max" and "size", are said of anything; and a document."""
+    codes, asked = named_codes(question), frozenset(spoken_stems(question))
+    about = [_text_of(result) for result in evidence]
+    of_code = [_holds_code(codes, text) for text in about] if codes else []
+    called = [_called(result) for result in evidence]
+    named = {name for names in called for name in names if name <= asked}
+    # A row has no name by which a question could ask for all that stands beside it.
+    of_document = [not names or _holds_name(named, names, text) for names, text in zip(called, about, strict=True)]
+    found = [of_code, of_document if named else []]
+    return {at for holds in found if any(holds) for at, own in enumerate(holds) if not own}
+
+
+def _called(result: SourceResult) -> list[frozenset[str]]:
+    """The stems of the title of a document, and of its name; none of what is of no document."""
+    document = str(result.metadata.get("document") or "")
+    called = [str(result.metadata.get("title") or ""), PurePath(document).stem] if document else []
+    return list(filter(None, (frozenset(name_stems(one)) for one in called)))
+
+
+def _holds_name(named: Collection[frozenset[str]], called: Sequence[frozenset[str]], text: str) -> bool:
+    held = frozenset(stems(text)).union(*called)
+    return any(name <= held for name in named)
 
 
 def _holds_code(codes: Sequence[str], text: str) -> bool:

@@ -11,7 +11,7 @@ from jinja2 import Template
 from groundgraph.answers.citations import reference
 from groundgraph.answers.evidence_blocks import Shape, ends_in_lines, in_markdown
 from groundgraph.answers.label_gate import LabelGate, escape_labels
-from groundgraph.answers.named_things import of_numbered, told_together, without_code
+from groundgraph.answers.named_things import of_numbered, told_together, without_name
 from groundgraph.answers.provenance import reworded
 from groundgraph.answers.quotes import (
     Alike,
@@ -114,7 +114,7 @@ def _of_that_number(asked: str, alike: Alike, evidence: Sequence[SourceResult]) 
 def _near(asked: str, evidence: Sequence[SourceResult]) -> list[int]:
     """The labels of what may be quoted for `asked`: what tells of no thing with another number, and holds the code that
     is asked about; none where all of it may be."""
-    far = of_numbered(asked, evidence).others | without_code(asked, evidence)
+    far = of_numbered(asked, evidence).others | without_name(asked, evidence)
     return [label for label in range(1, len(evidence) + 1) if label - 1 not in far] if far else []
 
 

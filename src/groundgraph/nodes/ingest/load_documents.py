@@ -24,6 +24,7 @@ from groundgraph.ingest.find_files import FoundFile
 from groundgraph.ingest.ingest_report import Reason, ReportValues, combined, reasons
 from groundgraph.ingest.load_document import read_document
 from groundgraph.ingest.load_pdf import pdf_tables, with_tables
+from groundgraph.ingest.load_text import first_heading
 from groundgraph.ingest.metadata import MetadataRules, glob_matches, with_metadata
 from groundgraph.ingest.readers import READERS, Readers
 from groundgraph.nodes.ingest.work import NO_TEXT, ChainsOf, IngestEvent, Job, Plan, reason_of
@@ -212,6 +213,15 @@ def _warnings(loaded: Sequence[Loaded]) -> list[Reason]:
     return reasons((entry.name, text) for entry in loaded if entry.document for text in entry.document.warnings)
 
 
+def _titled(document: Document) -> Document:
+    """`document`, which has the title that its file would have where it names none: else no reader could tell of
+    "Installation" what is installed. A name that is none of a file says nothing."""
+    if document.title or document.kind not in ("documents",) or not Path(document.name).suffix:
+        return document
+    found = first_heading(document.text, document.body_start, document.media_type) or Path(document.name).stem
+    return replace(document, metadata={**document.metadata, "title": found})
+
+
 def _check_parts(document: Document) -> None:
     """Whether the parts of a document of someone else's making stand in its text.
 
@@ -323,7 +333,8 @@ class _Reader:
     def _described(self, document: Document, from_file: bool) -> Loaded:
         try:
             _check_parts(document)
-            return self._hashed(with_metadata(document, self.rules, {}), from_file=from_file)
+            loaded = self._hashed(with_metadata(document, self.rules, {}), from_file=from_file)
+            return replace(loaded, document=_titled(loaded.document)) if loaded.document else loaded
         except Exception as error:  # a document of someone else's making
             return Loaded(document.name, reason=reason_of(error))
 

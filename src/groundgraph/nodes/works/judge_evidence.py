@@ -27,6 +27,7 @@ from groundgraph.answers.named_things import (
     of_numbered,
     stands_apart,
     with_values,
+    without_name,
 )
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter, reworded
 from groundgraph.answers.table_rows import row_doubt
@@ -87,7 +88,7 @@ class Judge:
         if _leans(view.state):
             others |= found_beside(found, [ref[0] for ref in view.refs], _leaning(view.state))
             others |= _elsewhere(view, found)
-        behind = of_numbered(asked, found).others - others
+        behind = (of_numbered(asked, found).others | without_name(asked, found)) - others
         pairs = list(zip(view.refs, found, strict=True))
         known = [pair for at, pair in enumerate(pairs) if at not in others | behind]
         held = _judgement(view, known, await self._as_judged(view, asked))
