@@ -43,6 +43,11 @@ build = partial(turns.build, base={}, memory=True)
         ("merci beaucoup", "Je vous en prie."),
         ("Wer bist du?", "Ich beantworte Fragen aus dem"),
         ("¿Cómo está usted?", "¡Hola!"),
+        ("how are you doing today?", "Hello!"),
+        ("ok that's it, have a good evening!", "Goodbye."),
+        ("haha nice", ""),
+        ("you're really helpful", ""),
+        ("Nein danke, das war's. Schönen Abend noch!", "Gern geschehen."),
     ],
 )
 async def test_small_talk_calls_no_model_and_no_source(message: str, begins: str) -> None:
