@@ -60,6 +60,14 @@ async def test_small_talk_calls_no_model_and_no_source(message: str, begins: str
     assert result["provenance"]["outcome"] == "chat"
 
 
+async def test_what_can_be_asked_is_what_this_run_searches() -> None:
+    graph = turn_graph(
+        load_settings({}), sources=[InMemorySource(["a"], name="docs"), InMemorySource(["b"], name="notes")]
+    )
+    told = await ask(graph, "What can you do?", context=Context(sources=["notes"]))
+    assert told["answer"].startswith("I answer questions from what I can search: notes.")
+
+
 @pytest.mark.covers("T6")
 @pytest.mark.parametrize(
     "message",

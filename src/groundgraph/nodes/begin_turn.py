@@ -254,20 +254,21 @@ class ImmediateReplies:
             )
 
     def reply_to(
-        self, question: str | None, language: str, metadata: Mapping[str, Any], *, rejected: int | None = None
+        self, question: str | None, turn: Turn, metadata: Mapping[str, Any], *, rejected: int | None = None
     ) -> Draft:
         """The finished reply, or an empty draft for everything that has to be looked up.
 
         Args:
             question: the message; None when the run brought none.
-            language: of the reply.
+            turn: tells the language of the reply, and which sources are searched.
             metadata: of the session, for the greeting.
             rejected: how long the message was, when it was too long to be read.
         """
-        text = self._text(question, language, metadata, rejected)
+        text = self._text(question, turn, metadata, rejected)
         return {**EMPTY_DRAFT, "text": text.strip(), "outcome": "chat", "finish": "stop", "style": "fixed"}
 
-    def _text(self, question: str | None, language: str, metadata: Mapping[str, Any], rejected: int | None) -> str:
+    def _text(self, question: str | None, turn: Turn, metadata: Mapping[str, Any], rejected: int | None) -> str:
+        language = turn["language"]
         if rejected:
             limit = self._settings.limits.message_chars
             return self._prompts.render("message_too_long", language=language, length=rejected, limit=limit)
@@ -280,7 +281,9 @@ class ImmediateReplies:
             return self._greeting(language, metadata)
         if kind == "about":
             domain = self._settings.intent.domain_context
-            return self._prompts.render(kind, language=language, sources=self._sources, domain_context=domain)
+            chosen = turn["options"].get("sources")
+            searched = [name for name in self._sources if chosen is None or name in chosen]
+            return self._prompts.render(kind, language=language, sources=searched, domain_context=domain)
         return self._prompts.render(kind, language=language) if kind else ""
 
     def _greeting(self, language: str, metadata: Mapping[str, Any]) -> str:
@@ -363,9 +366,7 @@ def begin_turn(
         turn["issues"] = _issues(message, state.get("metadata", {}), prompts, turn["language"], settings)
         turn["issues"] += await _ended_review(state, turn["language"], runtime)
         question = turn["question"] if message is not None else None
-        draft = replies.reply_to(
-            question, turn["language"], state.get("metadata", {}), rejected=_marks(message).get("rejected")
-        )
+        draft = replies.reply_to(question, turn, state.get("metadata", {}), rejected=_marks(message).get("rejected"))
         bodies: dict[str, EvidenceRecord] = {}
         if choose_path is not None:
             draft, bodies = await choose_path(turn, draft, state.get("metadata", {}), runtime)
