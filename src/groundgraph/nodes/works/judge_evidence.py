@@ -46,6 +46,7 @@ from groundgraph.text.follow_up import (
     questions_in,
     standing_question,
 )
+from groundgraph.text.negation import denied_parts
 from groundgraph.text.wording import marks_in, names_another
 from groundgraph.text.words import language_data
 
@@ -270,6 +271,9 @@ def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Nam
     # Rows are no answer where their own source says that something would have to be computed over them.
     computing = {result.source_name for result in asking}
     others = [result for result in results if result.source_name not in computing] if computing else results
+    if any(result.metadata["needs"] == "exclusion" for result in asking):
+        # What a text says holds is not what it does not hold for.
+        others = [result for result in others if denied_parts(result.content)]
     stated = _chance(asked, others, language, leans) if computing else chances[asked]
     own, own_chance = asked, chances[asked]
     if asked not in message and _is_by_model(view.state["intent"], asked):

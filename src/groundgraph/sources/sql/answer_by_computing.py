@@ -16,9 +16,11 @@ from groundgraph.sources.sql.read_question import (
     Part,
     Reading,
     as_said,
+    count_of_kind,
     is_about,
-    is_lookup,
     is_named_so,
+    is_plainly_looked_up,
+    looked_up,
     needed_instead,
     quantity_instead,
     read_computation,
@@ -35,6 +37,8 @@ _RANGES = frozenset({"gt", "gte", "lt", "lte"})
 # A column with more different values is a text or a number, not a name by which rows are asked for.
 _MOST_VALUES = 2_000
 _KEPT = 16
+# Of a source with more, not all values are read for one question.
+_MOST_TABLES = 16
 # Stems of which as many letters from the first are the same are forms of one word.
 SAME_BEGINNING = 5
 # Shorter names begin other words too: "id" begins "idea".
@@ -80,12 +84,15 @@ class Computer:
         self._named = named
         self._vocabularies: Latest[tuple[Any, ...], tuple[TableShape, Vocabulary]] = Latest(_KEPT)
 
-    def by_rule(self, asked: Question, shapes: Sequence[TableShape], best: str) -> SourceResult | None:
+    def by_rule(
+        self, asked: Question, shapes: Sequence[TableShape], tables: Sequence[TableShape], best: str
+    ) -> SourceResult | None:
         """The computation that a question asks for, or that it needs one; None for any other question.
 
         Args:
             asked: the question.
             shapes: the tables that it was routed to, the best first.
+            tables: all of the source.
             best: the text of the best row; a question for "the first step" is answered by a row that says "first".
         """
         cue = find_cue(asked.said)
@@ -101,7 +108,9 @@ class Computer:
                 return counted
             if excluded := self._excluded(asked, shapes):
                 return excluded
-            if cue.is_part_of_name or any(is_lookup(cue, *table) for table in known):
+            if of_kind := self._counted_by_kind(self._database, cue, tables, asked):
+                return of_kind
+            if cue.is_part_of_name or any(looked_up(cue, *table) for table in known):
                 return None
             why = counted
         if not is_about(asked.text, cue, shapes, best):
@@ -122,9 +131,8 @@ class Computer:
             What keeps them, the first of them, and a result that says how many there are; None when the question asks
             for anything else too.
         """
-        rows = language_of(asked.text).rows
         # A table alone may be a word like any other: "What is an order?"
-        lists = any(rows.search(fold(part)) for part in asked.said)
+        lists = any(map(language_of(asked.text).lists, map(fold, asked.said)))
         # "And in hall C?" by itself asks for no rows.
         alone = len(shapes) == 1 and not (len(asked.said) == 1 and is_leaning(asked.text))
         for read in self._read_for_rows(asked, shapes):
@@ -136,6 +144,20 @@ class Computer:
                     return None
                 return kept, self._database.first(read.shape, kept.filters, asked.most), stated
         return None
+
+    def looked_up(self, asked: Question, shapes: Sequence[TableShape]) -> tuple[TableShape, dict[str, Any]] | None:
+        """The only row of which a question by itself asks how many it has of something, where a column says that: "How
+        many seats has the Otter?"; None for any other."""
+        cue = find_cue(asked.said)
+        if self._database is None or cue is None or cue.function != "count" or len(asked.said) != 1:
+            return None
+        rows: list[tuple[TableShape, dict[str, Any]]] = []
+        for shape, vocabulary in self._with_values(self._database, shapes, asked):
+            conditions = looked_up(cue, shape, vocabulary)
+            if conditions and may_match(shape, asked.filters) and is_plainly_looked_up(cue, conditions):
+                kept = tuple(filter(None, (asked.filters, conditions)))
+                rows += [(shape, row) for row in self._database.first(shape, kept, 2)]
+        return rows[0] if len(rows) == 1 else None
 
     def named(
         self, asked: Question, shapes: Sequence[TableShape], tables: Sequence[TableShape], found: Sequence[SourceResult]
@@ -205,7 +227,9 @@ class Computer:
         for shape, vocabulary in self._with_values(self._database, shapes, asked):
             read = read_rows(parts, language, shape, vocabulary) if may_match(shape, asked.filters) else None
             if read is not None:
-                yield replace(read, filler=read.filler | subjectless_stems())
+                # "Well done" names no subject, "done" may be a column.
+                names = chain.from_iterable(column_stems(shape))
+                yield replace(read, filler=read.filler | subjectless_stems().difference(names))
 
     def _excluded(self, asked: Question, shapes: Sequence[TableShape]) -> SourceResult | None:
         """That a question rules out the rows that have a value, as in "incidents that are not critical", or compares:
@@ -236,6 +260,21 @@ class Computer:
             return told if quantity else {} if _is_ruled_out(stated, whole[0], asked.filters) else stated
         named = [found for found in readings if found.names_table]
         return _unread(named, asked.said)
+
+    def _counted_by_kind(
+        self, database: ComputingDatabase, cue: Cue, tables: Sequence[TableShape], asked: Question
+    ) -> SourceResult | None:
+        """The count of the rows of which a value alone says what they are: it must not be one of any other table."""
+        if len(tables) > _MOST_TABLES or len(asked.said) > 1:
+            return None
+        known = self._with_values(database, tables, asked)
+        own = Part(cue.parts[-1], asked.said[-1])
+        held = [shape for shape, vocabulary in known if any(values_said(own.folded, vocabulary))]
+        found = count_of_kind(_readings(cue, known, asked), cue, tables)
+        if found is None or [one.name for one in held] != [found.shape.name]:
+            return None
+        kept = Computation("count", found.shape, "", tuple(filter(None, (asked.filters, found.conditions))))
+        return self._stated(database, kept)
 
     def _stated(self, database: ComputingDatabase, computation: Computation) -> SourceResult:
         computed = compute(database, computation)
