@@ -10,6 +10,8 @@ import pytest
 import turns
 
 from groundgraph import InMemorySource, SqlSource
+from groundgraph.evals.run_conversations import has_doubt
+from groundgraph.prompts import Prompts
 
 pytestmark = pytest.mark.covers("R15", "A7", "S8")
 SCRIPT = """
@@ -29,7 +31,8 @@ INSERT INTO repairs VALUES (21, 3, NULL, NULL, 'waiting'), (22, 5, '2026-03-26',
   (23, 6, '2026-04-16', 48.0, 'done'), (24, 4, NULL, 120.0, 'in progress');
 """
 HANDBOOK = [
-    "Damage. Repairs are done by Tomasz, the boatman, on Tuesdays and Thursdays.",
+    "Damage. A boat with a tag is not rowed. Repairs are done by Tomasz, the boatman, on Tuesdays and Thursdays.",
+    "Swimming. No member goes afloat without having passed the test in the town pool.",
     "Keys and lockers. A locker costs 18 pounds a year. There are 64 of them, and a waiting list.",
     "Single sculls. Single scullers must be at least sixteen, or go out with a launch beside them.",
     "What it costs. Juniors under eighteen pay 120 pounds, students 165 pounds with proof.",
@@ -88,6 +91,7 @@ def _rows(output: dict[str, Any]) -> list[str]:
         ("How many seats has the Otter?", ["boats/3"]),
         ("How many seats has the Otter and when was it built?", ["boats/3"]),
         ("Wie viele Sitze hat der Otter?", ["boats/3"]),
+        ("Who has locker 12?", ["members/101"]),
         ("how many singles are there?", ["kind = single: 2"]),
         ("How many students and juniors are there?", ["category = student or junior: 3"]),
         ("how many juniors", ["category = junior: 1"]),
@@ -108,6 +112,8 @@ async def test_a_value_is_read_where_it_stands_beside_a_name_or_is_one(
         "Who has no locker?",
         "How many members do not have a locker?",
         "Which members are without a locker?",
+        "Which members have no town?",
+        "Who has no locker and no town?",
         "Wer hat keinen locker?",
         "У кого нет locker?",
     ],
@@ -145,10 +151,25 @@ async def test_a_number_or_a_value_that_may_say_something_else_counts_nothing(tm
     assert not any(one.get("computed") for one in output["citations"])
 
 
+@pytest.mark.parametrize(
+    ("questions", "rows"),
+    [
+        (["Which repairs are in progress?", "what about the done ones?"], ["repairs/22", "repairs/23"]),
+        (["List the repairs that are done", "what about the one in progress?"], ["repairs/24"]),
+        (["Which boats have 8 seats?", "what about 2 seats?"], ["boats/4"]),
+        (["Which boats have 8 seats?", "how many are there?"], ["seats = 8: 2"]),
+        (["How many boats have 2 seats?", "which boats?"], ["boats/4"]),
+    ],
+)
+async def test_a_follow_up_names_another_value(tmp_path: Any, questions: list[str], rows: list[str]) -> None:
+    output = await _talk(tmp_path, *questions)
+    assert (output["outcome"], _rows(output)) == ("answered", rows)
+
+
 @pytest.mark.parametrize("question", ["In which boat?", "Which boat?", "And with which boats?"])
 async def test_what_points_at_something_unanswered_is_not_answered_by_all_rows(tmp_path: Any, question: str) -> None:
     output = await _talk(tmp_path, "What was the longest outing?", question)
-    assert output["outcome"] == "insufficient"
+    assert output["outcome"] == "insufficient" or has_doubt(output, Prompts())
     assert not any(one.get("computed") for one in output["citations"])
 
 

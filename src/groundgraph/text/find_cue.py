@@ -52,15 +52,9 @@ class Language:
         return frozenset(map(stem, chain(added, self.plain.intersection(words(text)))))
 
     def lists(self, text: str) -> bool:
-        """Whether the folded `text` asks for rows as such, and not for one that something has to do with, as "in which
-        boat?" and, behind another question, "which boat?" do."""
-        return any(self._lists_by(found, text) for found in self.rows.finditer(text))
-
-    def _lists_by(self, found: re.Match[str], text: str) -> bool:
-        if not begins_asking(found.group()):
-            return True
-        before, behind = words(text[: found.start()]), words(text[found.end() :])
-        return self.belonging.isdisjoint(before[-1:]) and len(behind) > 1
+        """Whether the folded `text` asks for rows as such, and not for what something belongs to: "in which boat?"."""
+        before = (words(text[: found.start()])[-1:] for found in self.rows.finditer(text))
+        return any(map(self.belonging.isdisjoint, before))
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
+from groundgraph.text.find_cue import find_cue
 from groundgraph.text.follow_up import (
     holds_pronoun,
     own_words,
@@ -46,7 +47,7 @@ from groundgraph.text.follow_up import (
     questions_in,
     standing_question,
 )
-from groundgraph.text.negation import denied_parts
+from groundgraph.text.negation import says_denied
 from groundgraph.text.wording import marks_in, names_another
 from groundgraph.text.words import language_data
 
@@ -272,8 +273,10 @@ def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Nam
     computing = {result.source_name for result in asking}
     others = [result for result in results if result.source_name not in computing] if computing else results
     if any(result.metadata["needs"] == "exclusion" for result in asking):
-        # What a text says holds is not what it does not hold for.
-        others = [result for result in others if denied_parts(result.content)]
+        # What a text says of something is not for which rows it does not hold.
+        cue = find_cue([asked])
+        numbered = cue is not None and cue.function == "count"
+        others = [result for result in others if says_denied(asked, result.content, numbered=numbered)]
     stated = _chance(asked, others, language, leans) if computing else chances[asked]
     own, own_chance = asked, chances[asked]
     if asked not in message and _is_by_model(view.state["intent"], asked):

@@ -30,8 +30,15 @@ from groundgraph.sources.sql.read_question import (
 from groundgraph.sources.sql.shape import TableShape, Vocabulary, column_stems, decode, table_stems
 from groundgraph.sources.sql.sql_dialect import may_match
 from groundgraph.text.find_cue import Cue, Language, find_cue, language_of
-from groundgraph.text.follow_up import holds_pronoun, is_leaning, own_words, subjectless_stems
-from groundgraph.text.words import fold, stems
+from groundgraph.text.follow_up import (
+    holds_pronoun,
+    is_elliptic,
+    is_leaning,
+    own_words,
+    subjectless_stems,
+    without_connective,
+)
+from groundgraph.text.words import fold, name_stems, stem, stems
 
 _RANGES = frozenset({"gt", "gte", "lt", "lte"})
 # A column with more different values is a text or a number, not a name by which rows are asked for.
@@ -131,11 +138,14 @@ class Computer:
             What keeps them, the first of them, and a result that says how many there are; None when the question asks
             for anything else too.
         """
+        # "Which boat?" asks for one that something was said of before.
+        elliptic = len(asked.said) == 1 and is_elliptic(asked.text)
         # A table alone may be a word like any other: "What is an order?"
-        lists = any(map(language_of(asked.text).lists, map(fold, asked.said)))
+        lists = not elliptic and any(map(language_of(asked.text).lists, map(fold, asked.said)))
         # "And in hall C?" by itself asks for no rows.
-        alone = len(shapes) == 1 and not (len(asked.said) == 1 and is_leaning(asked.text))
+        leans = len(asked.said) == 1 and is_leaning(asked.text)
         for read in self._read_for_rows(asked, shapes):
+            alone = not leans and (len(shapes) == 1 or _is_of_one(read, tables))
             whole = _rows_and_nothing_else(read, tables, alone=alone)
             if whole is not None and self._database is not None and (whole.conditions or lists):
                 kept = Computation("count", read.shape, "", tuple(filter(None, (asked.filters, whole.conditions))))
@@ -359,17 +369,23 @@ def _parts_for_rows(asked: Question, language: Language) -> tuple[str, ...]:
 
     "Which ones?" behind a count asks for the rows that were counted, and so does "Who are they?".
     """
-    parts, cue = tuple(map(fold, asked.said)), find_cue(asked.said, before_rows=True)
-    points = len(parts) > 1 and holds_pronoun(asked.said[-1]) and not _own_words(parts[-1], language)
+    parts, cue = _folded(asked.said), find_cue(asked.said, before_rows=True)
+    points = len(parts) > 1 and holds_pronoun(asked.said[-1]) and not _said_of_others(parts[-1], language)
     if cue is not None:
         counted = cue.function == "count" and find_cue(asked.said) is None
         parts = cue.parts if counted and (points or any(map(language.rows.search, parts[1:]))) else ()
     return (*parts[:-1], "") if points and parts else parts
 
 
-def _own_words(said: str, language: Language) -> set[str]:
-    """The stems of the folded text `said` but for what asks for rows and what adds nothing."""
-    return set(own_words(language.rows.sub(" ", said))) - language.filler_in(said)
+def _folded(said: Sequence[str]) -> tuple[str, ...]:
+    """The parts of a question; those behind the first without what joins them, as "what about" does."""
+    return tuple(fold(without_connective(one) if at else one) for at, one in enumerate(said))
+
+
+def _said_of_others(said: str, language: Language) -> set[str]:
+    """The stems of the folded text `said` but for what asks for rows, points at some and adds nothing. One that is said
+    out of politeness may be a value: "the done ones"."""
+    return set(stems(language.rows.sub(" ", said))) - language.filler_in(said) - set(map(stem, language.pronouns))
 
 
 def _readings(cue: Cue, known: Sequence[tuple[TableShape, Vocabulary]], asked: Question) -> list[Reading]:
@@ -392,6 +408,12 @@ def _rows_and_nothing_else(read: Reading, tables: Sequence[TableShape], *, alone
         return read if read.names_table or (alone and read.names_condition) else None
     of_column = read.of_column(tables)
     return of_column if of_column and of_column.is_whole else None
+
+
+def _is_of_one(read: Reading, tables: Sequence[TableShape]) -> bool:
+    """Whether no other table has a column that is called like one with a condition: "Who has locker 12?"."""
+    own = list(map(name_stems, read.conditions))
+    return bool(own) and all(sum(name in column_stems(one) for one in tables) == 1 for name in own)
 
 
 def _beginnings(shape: TableShape) -> set[str]:

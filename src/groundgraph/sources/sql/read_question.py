@@ -130,7 +130,8 @@ def read_rows(parts: Sequence[Part], language: Language, shape: TableShape, voca
             return None
         conditions |= {**found[0], **dates}
         dated |= dates
-        left += found[1]
+        # "How many boats have 8 seats?" and "which boats?" are of the same table.
+        left += _without_name(found[1], table_stems(shape)) if _names(shape, left) else found[1]
     return Reading(shape, conditions, left, filler)
 
 
@@ -194,7 +195,7 @@ def needed_instead(said: str, language: Language, shape: TableShape, vocabulary:
     denied = [part.lstrip("-") for part in denied_parts(said)]
     if any(names_value(part, shape, vocabulary) for part in denied):
         return "exclusion"
-    if any(_is_name_of_column(part, shape, language) for part in denied) and _asks_for_rows(said, language, shape):
+    if any(_begins_with_column(part, shape, language) for part in denied) and _asks_for_rows(said, language, shape):
         return "exclusion"
     for limit, rest in _turns(said, language):
         asked = _directly_behind(rest)
@@ -206,10 +207,10 @@ def needed_instead(said: str, language: Language, shape: TableShape, vocabulary:
     return ""
 
 
-def _is_name_of_column(said: str, shape: TableShape, language: Language) -> bool:
-    """Whether the text says the name of a column and nothing else: "who has no locker?"."""
+def _begins_with_column(said: str, shape: TableShape, language: Language) -> bool:
+    """Whether the text begins with the name of a column: "who has no locker?"."""
     asked = [one for one in stems(said) if one not in language.filler_in(fold(said))]
-    return bool(asked) and asked in column_stems(shape)
+    return any(name and asked[: len(name)] == name for name in column_stems(shape))
 
 
 def _asks_for_rows(said: str, language: Language, shape: TableShape) -> bool:
