@@ -39,7 +39,7 @@ HANDBOOK = [
 ]
 
 
-async def _talk(tmp_path: Any, *questions: str) -> dict[str, Any]:
+async def _talk(tmp_path: Any, *questions: str, relations: tuple[str, ...] = ()) -> dict[str, Any]:
     """The outputs of the last question of a conversation over the tables and a handbook."""
     path = tmp_path / "club.sqlite"
     with closing(sqlite3.connect(path)) as database:
@@ -47,7 +47,7 @@ async def _talk(tmp_path: Any, *questions: str) -> dict[str, Any]:
     tables = ["boats", "members", "outings", "repairs"]
     graph = turns.build(
         sources=[
-            SqlSource(path, name="club", tables=tables, index=":memory:"),
+            SqlSource(path, name="club", tables=tables, index=":memory:", relations=relations),
             InMemorySource(HANDBOOK, name="handbook"),
         ],
         base={"synthesis": {"style": "structured"}},
@@ -101,6 +101,21 @@ async def test_a_value_is_read_where_it_stands_beside_a_name_or_is_one(
     tmp_path: Any, question: str, rows: list[str]
 ) -> None:
     output = await _talk(tmp_path, question)
+    assert (output["outcome"], _rows(output)) == ("answered", rows)
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("how many singles are there?", ["kind = single: 2"]),
+        ("How many seats has the Otter?", ["boats/3"]),
+        ("What did the repair of the Minnow cost?", ["repairs/22"]),
+        ("List the outings of the Kingfisher", ["outings/1"]),
+    ],
+)
+async def test_what_a_partner_has_is_not_the_rows_own(tmp_path: Any, question: str, rows: list[str]) -> None:
+    relations = ("outings.boat_id = boats.id", "repairs.boat_id = boats.id")
+    output = await _talk(tmp_path, question, relations=relations)
     assert (output["outcome"], _rows(output)) == ("answered", rows)
 
 

@@ -163,7 +163,7 @@ class Computer:
             return None
         rows: list[tuple[TableShape, dict[str, Any]]] = []
         for shape, vocabulary in self._with_values(self._database, shapes, asked):
-            conditions = looked_up(cue, shape, vocabulary)
+            conditions = looked_up(cue, *_without_partners(shape, vocabulary))
             if conditions and may_match(shape, asked.filters) and is_plainly_looked_up(cue, conditions):
                 kept = tuple(filter(None, (asked.filters, conditions)))
                 rows += [(shape, row) for row in self._database.first(shape, kept, 2)]
@@ -277,13 +277,13 @@ class Computer:
         """The count of the rows of which a value alone says what they are: it must not be one of any other table."""
         if len(tables) > _MOST_TABLES or len(asked.said) > 1:
             return None
-        known = self._with_values(database, tables, asked)
-        own = Part(cue.parts[-1], asked.said[-1])
-        held = [shape for shape, vocabulary in known if any(values_said(own.folded, vocabulary))]
+        known = [_without_partners(*one) for one in self._with_values(database, tables, asked)]
+        held = [shape.name for shape, vocabulary in known if any(values_said(cue.parts[-1], vocabulary))]
         found = count_of_kind(_readings(cue, known, asked), cue, tables)
-        if found is None or [one.name for one in held] != [found.shape.name]:
+        if found is None or held != [found.shape.name]:
             return None
-        kept = Computation("count", found.shape, "", tuple(filter(None, (asked.filters, found.conditions))))
+        shape = next(one for one in tables if one.name == held[0])
+        kept = Computation("count", shape, "", tuple(filter(None, (asked.filters, found.conditions))))
         return self._stated(database, kept)
 
     def _stated(self, database: ComputingDatabase, computation: Computation) -> SourceResult:
@@ -393,6 +393,15 @@ def _readings(cue: Cue, known: Sequence[tuple[TableShape, Vocabulary]], asked: Q
     parts = [Part(*one) for one in zip(cue.parts, asked.said, strict=True)]
     read = (read_rows(parts, cue.language, *table) for table in known)
     return [found for found in read if found and may_match(found.shape, asked.filters)]
+
+
+def _without_partners(shape: TableShape, vocabulary: Vocabulary) -> tuple[TableShape, Vocabulary]:
+    """A table and its values without the columns that its rows have by a relation: they are those of another one."""
+    own = {one.name for one in shape.own_columns}
+    values = {
+        name: kept for name, found in vocabulary.items() if (kept := {one: found[one] for one in found if one in own})
+    }
+    return replace(shape, columns=tuple(shape.own_columns), joins=()), values
 
 
 def _is_part_of(shape: TableShape, other: TableShape) -> bool:
