@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, takewhile
 
-from groundgraph.text.follow_up import begins_asking, own_words
+from groundgraph.text.follow_up import begins_asking, is_follow_up, own_words
 from groundgraph.text.words import LANGUAGES, detect_language, fold, language_data, stem, stems, stop_words, words
 
 
@@ -26,6 +26,8 @@ class Language:
         negation: those that rule out, such as "not".
         deciding: those, and the ones that set a limit, such as "since".
         rows: a pattern for what asks for rows themselves, such as "list".
+        belonging: words behind which that asks for what something else belongs to: "in which boat".
+        exists: a pattern for what says that there is something, whose words point at nothing.
         months: the stems of the months in order.
         between: its folded stop words, without those that join.
     """
@@ -38,6 +40,8 @@ class Language:
     negation: frozenset[str]
     deciding: frozenset[str]
     rows: re.Pattern[str]
+    belonging: frozenset[str]
+    exists: re.Pattern[str]
     months: tuple[str, ...]
     between: frozenset[str]
 
@@ -46,6 +50,11 @@ class Language:
         keep, among them."""
         added = chain.from_iterable(words(found.group()) for found in self.filler.finditer(text))
         return frozenset(map(stem, chain(added, self.plain.intersection(words(text)))))
+
+    def lists(self, text: str) -> bool:
+        """Whether the folded `text` asks for rows as such, and not for what something belongs to: "in which boat?"."""
+        before = (words(text[: found.start()])[-1:] for found in self.rows.finditer(text))
+        return any(map(self.belonging.isdisjoint, before))
 
 
 @dataclass(frozen=True)
@@ -97,6 +106,8 @@ def _language(code: str) -> Language:
         negation,
         negation.union(map(fold, data.get("above", ())), map(fold, data.get("below", ()))),
         re.compile(data.get("rows", "(?!)")),
+        frozenset(map(fold, data.get("belonging", ()))),
+        re.compile(data.get("exists", "(?!)")),
         tuple(stem(fold(month)) for month in data.get("months", ())),
         stop_words().union(map(fold, language_data(code, "stop_words"))) - set(language_data(code, "replies", "joins")),
     )
@@ -134,6 +145,15 @@ def find_cue(said: Sequence[str], *, before_rows: bool = False) -> Cue | None:
             return None
         rows = rows or language.rows.search(part) is not None
     return None
+
+
+def counts_by_itself(message: str) -> bool:
+    """Whether `message` asks for a number of what it names and points at nothing said before: the "there" of "how many
+    orders are there?" is no place."""
+    cue = find_cue([message])
+    if cue is None or cue.function != "count" or not cue.counted:
+        return False
+    return not is_follow_up(cue.language.exists.sub(" ", fold(message)))
 
 
 def language_of(question: str) -> Language:

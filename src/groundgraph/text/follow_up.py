@@ -13,6 +13,7 @@ from groundgraph.text.words import (
     LANGUAGES,
     WORD,
     detect_language,
+    fold,
     idf,
     language_data,
     query_stems,
@@ -364,14 +365,14 @@ def _joints() -> frozenset[str]:
 
 def is_follow_up(message: str) -> bool:
     """Whether `message` points back: its first question holds a pronoun that nothing before it explains, or begins with
-    a connective, or has no content word of its own; or it corrects what was said.
+    a connective, or has no content word of its own; or it has no verb, or corrects what was said.
 
     Shortness alone is no sign: "Who is Putin?" is a whole question.
     """
     asked = next(iter(asked_parts(message)), message)
     if not any(words(asked)):
         return False
-    return is_leaning(_unexplained(asked)) or not own_words(asked) or is_correction(message)
+    return is_leaning(_unexplained(asked)) or not own_words(asked) or is_correction(message) or is_elliptic(asked)
 
 
 def is_leaning(question: str) -> bool:
@@ -379,6 +380,25 @@ def is_leaning(question: str) -> bool:
     spoken, (connectives, closings) = words(question), _cues()
     ends = any(tuple(spoken[-len(phrase) :]) == phrase for phrase in closings)
     return _begins(spoken, connectives) or ends or holds_pronoun(question)
+
+
+def is_elliptic(question: str) -> bool:
+    """Whether `question` asks for a noun and no more, as "in which boat?" does: what there is of it was said before."""
+    spoken = words(question)
+    before = set(map(fold, language_words("computing", "belonging")))
+    said = spoken[1:] if spoken[:1] and spoken[0] in before else spoken
+    which = set(map(fold, language_words("computing", "which")))
+    return len(said) == 2 and said[0] in which
+
+
+def without_connective(message: str) -> str:
+    """`message` without the words such as "what about" with which it leans on what was said before."""
+    spoken, found = list(words(message)), list(WORD.finditer(message))
+    if len(spoken) != len(found):
+        return message
+    sizes = (len(one) for phrases in _cues()[0].values() for one in phrases if tuple(spoken[: len(one)]) == one)
+    length = max(sizes, default=0)
+    return message[found[length - 1].end() :] if length else message
 
 
 def holds_pronoun(question: str) -> bool:

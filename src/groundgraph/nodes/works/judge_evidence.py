@@ -38,6 +38,7 @@ from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
+from groundgraph.text.find_cue import find_cue
 from groundgraph.text.follow_up import (
     holds_pronoun,
     own_words,
@@ -47,6 +48,7 @@ from groundgraph.text.follow_up import (
     questions_in,
     standing_question,
 )
+from groundgraph.text.negation import says_denied
 from groundgraph.text.wording import marks_in, names_another
 from groundgraph.text.words import language_data
 
@@ -271,6 +273,11 @@ def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Nam
     # Rows are no answer where their own source says that something would have to be computed over them.
     computing = {result.source_name for result in asking}
     others = [result for result in results if result.source_name not in computing] if computing else results
+    if any(result.metadata["needs"] == "exclusion" for result in asking):
+        # What a text says of something is not for which rows it does not hold.
+        cue = find_cue([asked])
+        numbered = cue is not None and cue.function == "count"
+        others = [result for result in others if says_denied(asked, result.content, numbered=numbered)]
     stated = _chance(asked, others, language, leans) if computing else chances[asked]
     own, own_chance = asked, chances[asked]
     if asked not in message and _is_by_model(view.state["intent"], asked):

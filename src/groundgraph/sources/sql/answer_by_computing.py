@@ -16,9 +16,11 @@ from groundgraph.sources.sql.read_question import (
     Part,
     Reading,
     as_said,
+    count_of_kind,
     is_about,
-    is_lookup,
     is_named_so,
+    is_plainly_looked_up,
+    looked_up,
     needed_instead,
     quantity_instead,
     read_computation,
@@ -28,13 +30,22 @@ from groundgraph.sources.sql.read_question import (
 from groundgraph.sources.sql.shape import TableShape, Vocabulary, column_stems, decode, table_stems
 from groundgraph.sources.sql.sql_dialect import may_match
 from groundgraph.text.find_cue import Cue, Language, find_cue, language_of
-from groundgraph.text.follow_up import holds_pronoun, is_leaning, own_words, subjectless_stems
-from groundgraph.text.words import fold, stems
+from groundgraph.text.follow_up import (
+    holds_pronoun,
+    is_elliptic,
+    is_leaning,
+    own_words,
+    subjectless_stems,
+    without_connective,
+)
+from groundgraph.text.words import fold, name_stems, stem, stems
 
 _RANGES = frozenset({"gt", "gte", "lt", "lte"})
 # A column with more different values is a text or a number, not a name by which rows are asked for.
 _MOST_VALUES = 2_000
 _KEPT = 16
+# Of a source with more, not all values are read for one question.
+_MOST_TABLES = 16
 # Stems of which as many letters from the first are the same are forms of one word.
 SAME_BEGINNING = 5
 # Shorter names begin other words too: "id" begins "idea".
@@ -80,12 +91,15 @@ class Computer:
         self._named = named
         self._vocabularies: Latest[tuple[Any, ...], tuple[TableShape, Vocabulary]] = Latest(_KEPT)
 
-    def by_rule(self, asked: Question, shapes: Sequence[TableShape], best: str) -> SourceResult | None:
+    def by_rule(
+        self, asked: Question, shapes: Sequence[TableShape], tables: Sequence[TableShape], best: str
+    ) -> SourceResult | None:
         """The computation that a question asks for, or that it needs one; None for any other question.
 
         Args:
             asked: the question.
             shapes: the tables that it was routed to, the best first.
+            tables: all of the source.
             best: the text of the best row; a question for "the first step" is answered by a row that says "first".
         """
         cue = find_cue(asked.said)
@@ -101,7 +115,9 @@ class Computer:
                 return counted
             if excluded := self._excluded(asked, shapes):
                 return excluded
-            if cue.is_part_of_name or any(is_lookup(cue, *table) for table in known):
+            if of_kind := self._counted_by_kind(self._database, cue, tables, asked):
+                return of_kind
+            if cue.is_part_of_name or any(looked_up(cue, *table) for table in known):
                 return None
             why = counted
         if not is_about(asked.text, cue, shapes, best):
@@ -122,12 +138,14 @@ class Computer:
             What keeps them, the first of them, and a result that says how many there are; None when the question asks
             for anything else too.
         """
-        rows = language_of(asked.text).rows
+        # "Which boat?" asks for one that something was said of before.
+        elliptic = len(asked.said) == 1 and is_elliptic(asked.text)
         # A table alone may be a word like any other: "What is an order?"
-        lists = any(rows.search(fold(part)) for part in asked.said)
+        lists = not elliptic and any(map(language_of(asked.text).lists, map(fold, asked.said)))
         # "And in hall C?" by itself asks for no rows.
-        alone = len(shapes) == 1 and not (len(asked.said) == 1 and is_leaning(asked.text))
+        leans = len(asked.said) == 1 and is_leaning(asked.text)
         for read in self._read_for_rows(asked, shapes):
+            alone = not leans and (len(shapes) == 1 or _is_of_one(read, tables))
             whole = _rows_and_nothing_else(read, tables, alone=alone)
             if whole is not None and self._database is not None and (whole.conditions or lists):
                 kept = Computation("count", read.shape, "", tuple(filter(None, (asked.filters, whole.conditions))))
@@ -136,6 +154,20 @@ class Computer:
                     return None
                 return kept, self._database.first(read.shape, kept.filters, asked.most), stated
         return None
+
+    def looked_up(self, asked: Question, shapes: Sequence[TableShape]) -> tuple[TableShape, dict[str, Any]] | None:
+        """The only row of which a question by itself asks how many it has of something, where a column says that: "How
+        many seats has the Otter?"; None for any other."""
+        cue = find_cue(asked.said)
+        if self._database is None or cue is None or cue.function != "count" or len(asked.said) != 1:
+            return None
+        rows: list[tuple[TableShape, dict[str, Any]]] = []
+        for shape, vocabulary in self._with_values(self._database, shapes, asked):
+            conditions = looked_up(cue, *_without_partners(shape, vocabulary))
+            if conditions and may_match(shape, asked.filters) and is_plainly_looked_up(cue, conditions):
+                kept = tuple(filter(None, (asked.filters, conditions)))
+                rows += [(shape, row) for row in self._database.first(shape, kept, 2)]
+        return rows[0] if len(rows) == 1 else None
 
     def named(
         self, asked: Question, shapes: Sequence[TableShape], tables: Sequence[TableShape], found: Sequence[SourceResult]
@@ -205,7 +237,9 @@ class Computer:
         for shape, vocabulary in self._with_values(self._database, shapes, asked):
             read = read_rows(parts, language, shape, vocabulary) if may_match(shape, asked.filters) else None
             if read is not None:
-                yield replace(read, filler=read.filler | subjectless_stems())
+                # "Well done" names no subject, "done" may be a column.
+                names = chain.from_iterable(column_stems(shape))
+                yield replace(read, filler=read.filler | subjectless_stems().difference(names))
 
     def _excluded(self, asked: Question, shapes: Sequence[TableShape]) -> SourceResult | None:
         """That a question rules out the rows that have a value, as in "incidents that are not critical", or compares:
@@ -236,6 +270,21 @@ class Computer:
             return told if quantity else {} if _is_ruled_out(stated, whole[0], asked.filters) else stated
         named = [found for found in readings if found.names_table]
         return _unread(named, asked.said)
+
+    def _counted_by_kind(
+        self, database: ComputingDatabase, cue: Cue, tables: Sequence[TableShape], asked: Question
+    ) -> SourceResult | None:
+        """The count of the rows of which a value alone says what they are: it must not be one of any other table."""
+        if len(tables) > _MOST_TABLES or len(asked.said) > 1:
+            return None
+        known = [_without_partners(*one) for one in self._with_values(database, tables, asked)]
+        held = [shape.name for shape, vocabulary in known if any(values_said(cue.parts[-1], vocabulary))]
+        found = count_of_kind(_readings(cue, known, asked), cue, tables)
+        if found is None or held != [found.shape.name]:
+            return None
+        shape = next(one for one in tables if one.name == held[0])
+        kept = Computation("count", shape, "", tuple(filter(None, (asked.filters, found.conditions))))
+        return self._stated(database, kept)
 
     def _stated(self, database: ComputingDatabase, computation: Computation) -> SourceResult:
         computed = compute(database, computation)
@@ -320,17 +369,23 @@ def _parts_for_rows(asked: Question, language: Language) -> tuple[str, ...]:
 
     "Which ones?" behind a count asks for the rows that were counted, and so does "Who are they?".
     """
-    parts, cue = tuple(map(fold, asked.said)), find_cue(asked.said, before_rows=True)
-    points = len(parts) > 1 and holds_pronoun(asked.said[-1]) and not _own_words(parts[-1], language)
+    parts, cue = _folded(asked.said), find_cue(asked.said, before_rows=True)
+    points = len(parts) > 1 and holds_pronoun(asked.said[-1]) and not _said_of_others(parts[-1], language)
     if cue is not None:
         counted = cue.function == "count" and find_cue(asked.said) is None
         parts = cue.parts if counted and (points or any(map(language.rows.search, parts[1:]))) else ()
     return (*parts[:-1], "") if points and parts else parts
 
 
-def _own_words(said: str, language: Language) -> set[str]:
-    """The stems of the folded text `said` but for what asks for rows and what adds nothing."""
-    return set(own_words(language.rows.sub(" ", said))) - language.filler_in(said)
+def _folded(said: Sequence[str]) -> tuple[str, ...]:
+    """The parts of a question; those behind the first without what joins them, as "what about" does."""
+    return tuple(fold(without_connective(one) if at else one) for at, one in enumerate(said))
+
+
+def _said_of_others(said: str, language: Language) -> set[str]:
+    """The stems of the folded text `said` but for what asks for rows, points at some and adds nothing. One that is said
+    out of politeness may be a value: "the done ones"."""
+    return set(stems(language.rows.sub(" ", said))) - language.filler_in(said) - set(map(stem, language.pronouns))
 
 
 def _readings(cue: Cue, known: Sequence[tuple[TableShape, Vocabulary]], asked: Question) -> list[Reading]:
@@ -338,6 +393,15 @@ def _readings(cue: Cue, known: Sequence[tuple[TableShape, Vocabulary]], asked: Q
     parts = [Part(*one) for one in zip(cue.parts, asked.said, strict=True)]
     read = (read_rows(parts, cue.language, *table) for table in known)
     return [found for found in read if found and may_match(found.shape, asked.filters)]
+
+
+def _without_partners(shape: TableShape, vocabulary: Vocabulary) -> tuple[TableShape, Vocabulary]:
+    """A table and its values without the columns that its rows have by a relation: they are those of another one."""
+    own = {one.name for one in shape.own_columns}
+    values = {
+        name: kept for name, found in vocabulary.items() if (kept := {one: found[one] for one in found if one in own})
+    }
+    return replace(shape, columns=tuple(shape.own_columns), joins=()), values
 
 
 def _is_part_of(shape: TableShape, other: TableShape) -> bool:
@@ -353,6 +417,12 @@ def _rows_and_nothing_else(read: Reading, tables: Sequence[TableShape], *, alone
         return read if read.names_table or (alone and read.names_condition) else None
     of_column = read.of_column(tables)
     return of_column if of_column and of_column.is_whole else None
+
+
+def _is_of_one(read: Reading, tables: Sequence[TableShape]) -> bool:
+    """Whether no other table has a column that is called like one with a condition: "Who has locker 12?"."""
+    own = list(map(name_stems, read.conditions))
+    return bool(own) and all(sum(name in column_stems(one) for one in tables) == 1 for name in own)
 
 
 def _beginnings(shape: TableShape) -> set[str]:

@@ -33,6 +33,7 @@ from groundgraph.sources.sql.shape import (
     table_stems,
 )
 from groundgraph.sources.sql.sql_dialect import may_match
+from groundgraph.text.find_cue import counts_by_itself
 from groundgraph.text.follow_up import own_words
 from groundgraph.text.words import numbered, words
 
@@ -80,6 +81,8 @@ class Asked:
         """The question, behind those that it leans on; none where what stands before it was no question."""
         if self.own is None:
             return (self.text,)
+        if self.text.endswith(self.own) and counts_by_itself(self.own):
+            return (self.own,)
         before = self.earlier or (self.text.removesuffix(self.own).strip(),)
         return (*filter(None, before), self.own) if self.own else ()
 
@@ -199,8 +202,10 @@ class SqlEngine(ABC):
         results = list((named | {row.source_id: row for row in found}).values())
         best = results[0].content if results else ""
         question = Computable(said, asked.filters, tables.version, asked.top_k)
-        if (note := self._computer.by_rule(question, routed, best)) is not None:
+        if (note := self._computer.by_rule(question, routed, tables.shapes, best)) is not None:
             return _behind_note(note, results)[: asked.top_k]
+        if looked_up := self._computer.looked_up(question, routed):
+            return [_asked_for(self._result(*looked_up, relevance=1.0, score=0.0))]
         if selected := self._selected(question, routed, tables.shapes):
             return selected
         pointed = self._pointed_at(question, asked.cited, tables.shapes)

@@ -15,7 +15,7 @@ from typing import Any
 
 from groundgraph.sources.sql.compute import Computation, is_numeric
 from groundgraph.sources.sql.shape import Column, TableShape, Vocabulary, column_stems, stands_behind, table_stems
-from groundgraph.text.find_cue import Cue, Language, may_be_read, plain_words
+from groundgraph.text.find_cue import Cue, Language, find_cue, may_be_read, plain_words
 from groundgraph.text.follow_up import language_words
 from groundgraph.text.negation import denied_parts
 from groundgraph.text.quantities import Date, take_dates
@@ -24,6 +24,8 @@ from groundgraph.text.words import WORD, fold, name_stems, spaced, stem, stems, 
 LONGEST_VALUE = 8
 # A word, and a number as it is written: "12.50", "2026-03-01".
 _SAID = re.compile(r"\w+(?:[-.,'’/]\w+)*")
+# On which side of a number what is asked for may lie.
+_SIDES = ("above", "below", "from", "to", "between")
 # What words lose that says something: "C++", "A-", "-3", "status != open", "hall > 3".
 _SIGN = re.compile(r"[+#%<>≤≥≠±~]|!=|(?<!\w)-\d|(?<!\w)\w-(?!\w)")
 
@@ -128,7 +130,8 @@ def read_rows(parts: Sequence[Part], language: Language, shape: TableShape, voca
             return None
         conditions |= {**found[0], **dates}
         dated |= dates
-        left += found[1]
+        # "How many boats have 8 seats?" and "which boats?" are of the same table.
+        left += _without_name(found[1], table_stems(shape)) if _names(shape, left) else found[1]
     return Reading(shape, conditions, left, filler)
 
 
@@ -155,6 +158,23 @@ def read_computation(reading: Reading, filters: Mapping[str, Any]) -> Computatio
     return Computation("count", reading.shape, "", tuple(filter(None, (filters, reading.conditions))))
 
 
+def count_of_kind(readings: Sequence[Reading], cue: Cue, tables: Sequence[TableShape]) -> Reading | None:
+    """Of the `readings` of a question that names no table, the one by which what is counted is a row by itself, as in
+    "How many singles are there?": a column that says what the row is has that value. None where the value may be one
+    of another column, or the question counts what a table or a column of `tables` is called."""
+    named = [set(own) for one in tables for own in (table_stems(one), *column_stems(one)) if own]
+    counted = set(map(stem, chain.from_iterable(cue.counted)))
+    if not counted or any(own <= counted for own in named):
+        return None
+    meant = [one for one in readings if one.conditions]
+    kinds = set(map(fold, language_words("computing", "kind")))
+    whole = [one for one in meant if one.is_whole and len(one.conditions) == 1 and not one.names_table]
+    if len(meant) != 1 or not whole or fold(next(iter(whole[0].conditions))) not in kinds:
+        return None
+    values = chain.from_iterable(map(_listed, whole[0].conditions.values()))
+    return whole[0] if all(counted.issuperset(stems(str(value))) for value in values) else None
+
+
 def names_value(said: str, shape: TableShape, vocabulary: Vocabulary) -> bool:
     """Whether the text names a value of a cell, or a column of yes and no."""
     return bool(_flags(stems(said), shape)) or any(values_said(said, vocabulary))
@@ -170,9 +190,12 @@ def values_said(said: str, vocabulary: Vocabulary) -> Iterator[Any]:
 
 def needed_instead(said: str, language: Language, shape: TableShape, vocabulary: Vocabulary) -> str:
     """What a question needs that rules out a value, or sets it as a limit: the rows that do not have it, as in "not
-    open", "all but the open ones" and "below high", or a comparison, as in "below the reorder level". An empty text for
-    any other."""
-    if any(names_value(part.lstrip("-"), shape, vocabulary) for part in denied_parts(said)):
+    open", "all but the open ones" and "below high", or have none, as in "no locker", or a comparison, as in "below the
+    reorder level". An empty text for any other."""
+    denied = [part.lstrip("-") for part in denied_parts(said)]
+    if any(names_value(part, shape, vocabulary) for part in denied):
+        return "exclusion"
+    if any(_begins_with_column(part, shape, language) for part in denied) and _asks_for_rows(said, language, shape):
         return "exclusion"
     for limit, rest in _turns(said, language):
         asked = _directly_behind(rest)
@@ -182,6 +205,21 @@ def needed_instead(said: str, language: Language, shape: TableShape, vocabulary:
         if limit and _begins_with_amount(asked, shape):
             return "comparison"
     return ""
+
+
+def _begins_with_column(said: str, shape: TableShape, language: Language) -> bool:
+    """Whether the text begins with the name of a column: "who has no locker?"."""
+    asked = [one for one in stems(said) if one not in language.filler_in(fold(said))]
+    return any(name and asked[: len(name)] == name for name in column_stems(shape))
+
+
+def _asks_for_rows(said: str, language: Language, shape: TableShape) -> bool:
+    """Whether a question asks which rows there are, or how many: of "what if I have no locker?" a text may tell."""
+    cue, folded = find_cue([said]), fold(said)
+    asks = (cue is not None and cue.function == "count") or language.rows.search(folded) is not None
+    persons = set(map(fold, language_words("asks_for", "name")))
+    # "У кого нет ...?" has a word before it.
+    return asks or _names(shape, stems(said)) or not persons.isdisjoint(words(folded)[:2])
 
 
 def _begins_with_amount(asked: Sequence[str], shape: TableShape) -> bool:
@@ -248,19 +286,26 @@ def is_named_so(cue: Cue, shapes: Sequence[TableShape]) -> bool:
     return any(not (cue.needs == "count" and name <= cue.asking) for name in named)
 
 
-def is_lookup(cue: Cue, shape: TableShape, vocabulary: Vocabulary) -> bool:
-    """Whether the question asks a table for the value of one column in rows that it names by a value."""
+def looked_up(cue: Cue, shape: TableShape, vocabulary: Vocabulary) -> dict[str, Any]:
+    """By which values the question names rows of a table of which it asks for the number in one column; behind it, it
+    may ask for other columns: "How many seats has the Otter, and when was it built?". Empty for any other."""
     found = _read(stems(cue.rest), Part(cue.rest, ""), shape, vocabulary)
     if found is None or not found[0] or not cue.offered:
-        return False
+        return {}
     keys = (*shape.primary_key, *shape.references)
-    left = set(found[1]) - cue.language.filler_in(cue.rest) - set(table_stems(shape))
-    others = [
-        set(name_stems(one.name))
-        for one in shape.columns
-        if one.name not in found[0] and one.name not in keys and is_numeric(one)
-    ]
-    return bool(left) and any(left <= name for name in others)
+    added = cue.language.filler_in(cue.rest).union(table_stems(shape))
+    left = [one for one in found[1] if one not in added]
+    columns = [one for one in shape.columns if one.name not in found[0] and one.name not in keys]
+    names = set(chain.from_iterable(name_stems(one.name) for one in columns))
+    numbers = set(chain.from_iterable(name_stems(one.name) for one in columns if is_numeric(one)))
+    return found[0] if left and left[0] in numbers and names.issuperset(left) else {}
+
+
+def is_plainly_looked_up(cue: Cue, conditions: Mapping[str, Any]) -> bool:
+    """Whether nothing but `conditions`, by which `looked_up` found rows, says which are meant."""
+    asking = map(words, language_words("asks_for", "number") | language_words("asks_for", "name"))
+    plain = cue.language.plain.union(cue.language.pronouns, *asking)
+    return _is_plain(cue.rest, conditions, plain, cue.language.deciding)
 
 
 def is_about(question: str, cue: Cue, shapes: Sequence[TableShape], best: str) -> bool:
@@ -306,6 +351,8 @@ def _read(
     behind = 0  # how much of it stood there when the last value was read
     names = {one.name: name_stems(one.name) for one in shape.columns}
     awaited = {name: own for name, own in names.items() if name not in dates}
+    # Where no day is said, the name of one says more as a value: "the repairs that are done".
+    days = {one.name for one in shape.columns if one.kind in ("date", "datetime")}.difference(dates)
     table = table_stems(shape)
     position = 0
     while position < len(asked):
@@ -317,7 +364,7 @@ def _read(
         own = asked[position : position + length]
         # One of yes and no says it too.
         flagged = bool(found) and not named and bool(_flags(own, shape))
-        size = 0 if named or flagged else _name_at(asked[position:], found, length, (shape.name, *names))
+        size = 0 if named or flagged else _name_at(asked[position:], found, length, (shape.name, *names), days)
         if length <= size:
             length, found = size, {}
         if found:
@@ -326,6 +373,9 @@ def _read(
                 return None
             for value in found[column]:
                 _add(conditions, column, value)
+            # Of "8 seats" the name is that of the value before it, and awaits none.
+            name = names[column] if _is_amount(column, own, said) else []
+            left, length = [*left, *name], length + len(name)
             behind = len(left)
         else:
             length = length or 1
@@ -350,7 +400,7 @@ def _value_at(
     length = next((size for size in sizes if tuple(asked[position : position + size]) in vocabulary), 0)
     found = _said_values(vocabulary[tuple(asked[position : position + length])], said) if length else {}
     if asked[position].isdecimal():
-        found = {column: values for column, values in found.items() if _means_number(column, asked[position], said)}
+        found = {column: values for column, values in found.items() if means_number(column, asked[position], said)}
     return (length if found else 0), found
 
 
@@ -368,12 +418,18 @@ def _denies(values: Iterable[Any]) -> bool:
     return not all(may_be_read(fold(str(value))) for value in values)
 
 
-def _name_at(asked: Sequence[str], found: Mapping[str, Sequence[Any]], length: int, names: Iterable[str]) -> int:
+def _name_at(
+    asked: Sequence[str], found: Mapping[str, Sequence[Any]], length: int, names: Iterable[str], days: Collection[str]
+) -> int:
     """How many stems the longest of `names` has with which `asked` begins; 0 for none. What is `found` as a value of
-    the same `length` too is a name where it is the same word."""
+    the same `length` too is a name where it is the same word, and not that of one of the columns `days`."""
     said = _words_of(found)
     stand = ((own, name) for name in names if list(asked[: len(own := name_stems(name))]) == own)
-    sizes = (len(own) for own, name in stand if len(own) > length or said.issubset(words(spaced(name))))
+    sizes = (
+        len(own)
+        for own, name in stand
+        if len(own) > length or (said.issubset(words(spaced(name))) and (not found or name not in days))
+    )
     return max(sizes, default=0)
 
 
@@ -403,11 +459,49 @@ def _flags(left: Sequence[str], shape: TableShape) -> dict[str, bool]:
     return {name: True for name, own in named.items() if not any(set(own) < set(other) for other in named.values())}
 
 
-def _means_number(column: str, number: str, said: str) -> bool:
-    """Whether `number` is one of `column`: its name stands right before it, or it is a year and that is the name. Any
-    other one may be a day, a key, or how many there are: "how many of the 4 customers"."""
-    is_year = YEAR.fullmatch(number) is not None and fold(column) in map(fold, language_words("dates", "units", "year"))
-    return is_year or stands_behind(column, number, said)
+def means_number(column: str, number: str, said: str) -> bool:
+    """Whether `number` is one of `column`: its name stands right before it, or right behind it, or it is a year and
+    that is the name. Any other one may be a day, a key, or how many there are: "how many of the 4 customers"."""
+    if YEAR.fullmatch(number) is not None:
+        is_year = fold(column) in map(fold, language_words("dates", "units", "year"))
+        if is_year or _stands_before_year(column, number, said):
+            return True
+    return stands_behind(column, number, said) or _is_amount(column, [number], said)
+
+
+def _stands_before_year(column: str, year: str, said: str) -> bool:
+    """Whether the folded text `said` says in which year by the name of `column`: "built in 2022"."""
+    within = "|".join(re.escape(fold(phrase)) for phrase in language_words("computing", "in"))
+    return re.search(rf"(?<!\w){re.escape(fold(spaced(column)))}\s+(?:{within})\s+{year}(?!\w)", said) is not None
+
+
+def _is_amount(column: str, own: Sequence[str], said: str) -> bool:
+    """Whether the folded text `said` says the number of the stems `own` right before the name of `column`, as in "8
+    seats", and not as a limit.
+
+    The name has to be said as it is: where a column is called "locker", "12 lockers" are not the locker 12. One alone
+    is said in another form: "1 seat" of "seats".
+    """
+    if len(own) != 1 or not own[0].isdecimal():
+        return False
+    name = fold(spaced(column))
+    found = re.search(rf"(?<![\w+#.,'’/-]){own[0]}\s+({_as_many_words(name)})(?!\w)", said)
+    if found is None or _ends_with_limit(said[: found.start()]):
+        return False
+    is_same = found[1] == name
+    return is_same if own[0] != "1" else not is_same and stems(found[1]) == name_stems(column)
+
+
+def _as_many_words(name: str) -> str:
+    return r"\s+".join(r"\w+" for _ in words(name)) or "(?!)"
+
+
+def _ends_with_limit(said: str) -> bool:
+    """Whether the last word of `said` says on which side of a number: "from 8 seats", "ab 8 Sitzen"."""
+    limits = chain.from_iterable(
+        words(phrase)[-1:] for side in _SIDES for phrase in language_words("computing", "side", "before", side)
+    )
+    return not set(limits).isdisjoint(words(said)[-1:])
 
 
 def _words_of(found: Mapping[str, Sequence[Any]]) -> set[str]:
@@ -530,9 +624,9 @@ def date_condition(
     if dates:
         within = None if _years(stems(rest)) else _within_one(dates)
         return ({dated[0]: within}, stems(rest)) if within else ({}, asked)
-    # Behind the name of another column a year is a value of that: "sponsor 1999".
-    others = [column.name for column in shape.columns if column.name != dated[0]]
-    years = [at for at in _years(asked) if not _is_behind_one(others, asked[at], said)]
+    # By the name of another column a year is a value of that: "sponsor 1999".
+    others = [column for column in shape.columns if column.name != dated[0]]
+    years = [at for at in _years(asked) if not _is_of_one(others, asked[at], said)]
     if not years and _may_be_verb(part, asked):
         return {}, asked
     asked_before = before.get(dated[0])
@@ -540,8 +634,12 @@ def date_condition(
     return _year_or_month(dated[0], asked, years, language.months, vocabulary, year)
 
 
-def _is_behind_one(names: Sequence[str], year: str, said: str) -> bool:
-    return any(stands_behind(name, year, said) for name in names)
+def _is_of_one(columns: Sequence[Column], year: str, said: str) -> bool:
+    return any(stands_behind(one.name, year, said) or _is_named_year(one, year, said) for one in columns)
+
+
+def _is_named_year(column: Column, year: str, said: str) -> bool:
+    return column.kind == "integer" and means_number(column.name, year, said)
 
 
 def _may_be_verb(part: Part, asked: Sequence[str]) -> bool:
