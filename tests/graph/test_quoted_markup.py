@@ -162,3 +162,28 @@ async def test_neither_the_rule_below_a_heading_nor_the_marks_of_a_quotation_sta
     assert "---" not in answer
     warned = await quoted(tmp_path, MARKDOWN, "Must the lock of gates be used by libraries?")
     assert "**Warning** The lock of `gates` must not be used by libraries. Use the lock of valves." in warned
+
+
+LISTS = """filetype
+========
+
+A small package that tells the mime type of a buffer.
+
+Features
+--------
+
+- Provides extensions and the mime type
+- Finds files by the mime type
+
+Image
+-----
+
+-  **jpg** - ``image/jpeg``
+-  **webp** - ``image/webp``
+"""
+
+
+@pytest.mark.covers("A12")
+async def test_an_item_of_marks_is_no_fragment_beside_the_items_of_words(tmp_path):
+    answer = await quoted(tmp_path, LISTS, "What is the mime type of webp?")
+    assert "> - **webp** - ``image/webp``" in answer

@@ -142,16 +142,20 @@ def _candidates_in(
         one for one, block in zip(own_sentences, blocks, strict=True) if block.kind != "heading" and not block.aside
     ]
     only = text[0] if len(text) == 1 and content.rstrip().endswith(_ENDS) else None
-    whole = [one is only or block in answering_alone(shape) for one, block in zip(own_sentences, blocks, strict=True)]
+    # Nor is an item of a list, with which it is shown.
+    whole = [
+        one is only or (block.kind == "item" and not block.aside) or block in answering_alone(shape)
+        for one, block in zip(own_sentences, blocks, strict=True)
+    ]
     held = zip(own_sentences, weights, quotable(shape), whole, strict=True)
     found = []
-    for place, (sentence, weight, shown, all_there_is) in enumerate(held, 1):
-        if (shown or all_there_is) and (weight or named):
+    for place, (sentence, weight, shown, says) in enumerate(held, 1):
+        if (shown or says) and (weight or named):
             said = content[sentence.start : sentence.end]
             topic = TOPIC * asked.share(only_named) if (only_named := named - sentence.stems) else 0.0
             share = weight / asked.total + topic
             worth = (share + LEAD / place + about) * (
-                discount * (1.0 if all_there_is or _stands_alone(sentence, said) else IN_BLOCK)
+                discount * (1.0 if says or _stands_alone(sentence, said) else IN_BLOCK)
             )
             found.append(Candidate(label, sentence, said, min(1.0, share) * discount, worth, discount, weight > 0))
     return found
