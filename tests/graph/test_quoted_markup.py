@@ -187,3 +187,9 @@ Image
 async def test_an_item_of_marks_is_no_fragment_beside_the_items_of_words(tmp_path):
     answer = await quoted(tmp_path, LISTS, "What is the mime type of webp?")
     assert "> - **webp** - ``image/webp``" in answer
+
+
+@pytest.mark.covers("A12")
+async def test_a_note_that_is_numbered_like_a_link_target_is_text(tmp_path):
+    answer = await quoted(tmp_path, "# Pumps\n\nSee [1].\n\n[1]: Pumps of hall 3 bite.\n", "Which pumps bite?")
+    assert "Pumps of hall 3 bite." in answer

@@ -17,6 +17,7 @@ DIRECTIVE = re.compile(
 )
 # Of these, what stands beside the name is code too.
 _ARGUMENT_IS_CODE = ("parsed-literal", "math")
+_RULE = re.compile(r" *([=\-~^\"'#*+])\1{2,}[ \t]*\Z")
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("code", FENCE),
     ("code", DIRECTIVE),
@@ -36,10 +37,10 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         re.compile(
             r"\A(?: {0,3}#{1,6}\s| *(?:!!!|\?\?\?) | *\.\. (?:(?:list-)?table::|(?!csv-)[a-z][a-z-]{0,30}::[ \t]*\Z)"
             r"| *::[ \t]*\Z"
-            r"| *(?P<rule>[=\-~^\"'#*+])(?P=rule){2,}[ \t]*\Z"
             r"| +:(?:header-rows|stub-columns|widths?|align|class|name|delim|quote|alt|target|linenos|height|scale): )"
         ),
     ),
+    ("heading", _RULE),
     ("item", re.compile(r"\A\s*(?:[-*+•o]|\d{1,3}[.)])\s+\S")),
     ("table", re.compile(r"\A\s*\|")),
     # HTML that sets out a block, and the borders of reStructuredText's tables: to the next blank line, and what is set
@@ -55,7 +56,6 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 )
 # A row of columns has a rule below it in plain texts.
 _COLUMNS = re.compile(r"\S {3,}\S|\t\S|\|")
-_RULE = re.compile(r" *([=\-~^\"'#*+])\1{2,}[ \t]*\Z")
 
 
 def kind_of(line: str) -> Kind:
@@ -91,8 +91,8 @@ def code_in(text: str) -> tuple[str, str]:
     return found["argument"].strip(), body
 
 
-# What is left of a text without what shows or links something: an image, a link within the page, a tag, an address. Of
-# a link that is cut where a chunk ends, the rest.
+# What shows or links something: an image, a link without words or within the page, a tag or an address, and in Markdown
+# where a name leads to.
 _IMAGE = re.compile(
     r"!\[[^\[\]\n]{0,300}\](?:\([^()\s]{0,1000}(?:\s\"[^\"\n]{0,200}\")?\)|\[[^\[\]\n]{0,100}\])|<img\b[^<>]{0,2000}>"
 )
@@ -100,7 +100,7 @@ _LINKED = re.compile(
     r"\[\s*\]\([^()\s]{0,1000}\)|\[[^\[\]\n]{1,200}\]\(#[^()\s]{0,200}\)|<a\s[^<>]{0,100}href=[\"']#[^<>]{0,200}>[^<>]{0,200}</a>"
 )
 _ADDRESS = re.compile(r"</?[a-z][^<>]{0,2000}>|\bhttps?://\S+", re.IGNORECASE)
-_DEFINED = re.compile(r"^ {0,3}\[[^\]\n^][^\]\n]{0,200}\]:[ \t]+\S+.*$", re.MULTILINE)
+_DEFINED = re.compile(r"^ {0,3}\[[^\]\n^][^\]\n]{0,200}\]:[ \t]+\S*[/.#:]\S*(?:[ \t]+[\"'(].*)?$", re.MULTILINE)
 
 
 def is_link_only(text: str, kind: Kind) -> bool:
