@@ -96,7 +96,7 @@ def test_a_note_of_a_manual_is_shown_with_its_code_and_without_its_mark():
             '> ```\n> .. csv-table:: Pumps\n>    :header: "Pump", "Volts"\n> \n>    "pump 17", 50\n>    "pump 18", 60\n'
             "> ```\n>\n> [1]",
         ),
-        (".. code::\n\n   pump --volts 50", "> .. code::\n> \n> ```\n> pump --volts 50\n> ```\n>\n> [1]"),
+        (".. code::\n\n   pump --volts 50", "> ```\n> pump --volts 50\n> ```\n>\n> [1]"),
     ],
 )
 def test_a_directive_is_shown_without_its_mark_and_how_it_is_set(directive, shown):

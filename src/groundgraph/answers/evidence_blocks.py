@@ -7,13 +7,13 @@ import textwrap
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from itertools import groupby
+from typing import NamedTuple
 
+from groundgraph.answers.block_kinds import FENCE, Kind, code_in, is_link_only, is_underlined, kind_of
 from groundgraph.answers.sentence_index import Sentence, masked_line, running_lines, sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.words import sentences
-
-Kind = Literal["prose", "heading", "code", "item", "table", "rows"]
 
 # A paragraph up to this length is shown whole, of a longer one the sentences that answer.
 MAX_PARAGRAPH = 300
@@ -21,35 +21,10 @@ MAX_PARAGRAPH = 300
 MAX_BLOCK = 600
 # The same for code, of which a half answers nobody.
 MAX_CODE = 1200
-# However deep it is set in: in an item of a list, in a note of MkDocs.
-FENCE = re.compile(r"\A *(```|~~~)")
-_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("code", FENCE),
-    # The line above a note of MkDocs says no more than one, nor does that of a directive of reStructuredText, and how
-    # what stands in it is set.
-    (
-        "heading",
-        re.compile(
-            r"\A(?: {0,3}#{1,6}\s| *(?:!!!|\?\?\?) "
-            r"| *\.\. (?:(?:list-)?table::|(?!code|parsed|math|prompt|doctest|csv-)[a-z][a-z-]{0,30}::[ \t]*\Z)"
-            r"| +:(?:header-rows|stub-columns|widths?|align|class|name|delim|quote|alt|target|linenos|height|scale): )"
-        ),
-    ),
-    ("item", re.compile(r"\A\s*(?:[-*+•o]|\d{1,3}[.)])\s+\S")),
-    ("table", re.compile(r"\A\s*\|")),
-    # HTML that sets out a block, and the borders of reStructuredText's tables: to the next blank line, and what is set
-    # in deeper below that.
-    (
-        "rows",
-        re.compile(
-            r"\A\s*(?:</?(?:table|thead|tbody|tfoot|tr|t[dh]|caption|div|p|[uod]l|li|d[td]|section|article|details)\b"
-            r"|\.\. csv-table::|={2,}(?: +={2,})+ *\Z|\+(?:[-=]+\+)+ *\Z)",
-            re.IGNORECASE,
-        ),
-    ),
-)
 # What is shown in the lines that it has, with its sentences or without.
 _IN_LINES = ("code", "item", "table", "rows")
+# So far below a paragraph what is set in is code in Markdown.
+_MARKDOWN_CODE = 4
 # Without a blank line above, another number is one of the paragraph.
 _BEGINS_LIST = re.compile(r"\A\s*(?:[-*+•o]|1[.)])\s")
 INTRODUCES = (":", "...", "…")
@@ -81,19 +56,17 @@ class Shape(NamedTuple):
             return "heading"
         if self.running and masked_line(line) in self.running:
             return "heading"
-        begins = line.lstrip()[:1]
-        if begins.isalpha() and begins != "o":
-            # Most lines: of all letters only the one that stands for a bullet begins anything else.
-            return "prose"
-        return next((kind for kind, pattern in _KINDS if pattern.match(line)), "prose")
+        return kind_of(line)
 
 
 class Block(NamedTuple):
-    """Characters `start` to `end` of a text, without the white space around them."""
+    """Characters `start` to `end` of a text, without the white space around them; `aside` when it consists of images,
+    badges and link targets alone, which is part of the text and answers nothing."""
 
     start: int
     end: int
     kind: Kind
+    aside: bool = False
 
 
 @lru_cache(maxsize=1024)
@@ -104,38 +77,93 @@ def blocks_of(shape: Shape) -> tuple[Block, ...]:
     for kind, low, high in _runs(shape):
         own = text[low:high]
         start, end = high - len(own.lstrip()), low + len(own.rstrip())
+        if kind == "link":
+            blocks.append(Block(start, end, "prose", aside=True))
+            continue
         example = kind == "prose" and blocks and _is_example(text, blocks[-1], start)
-        blocks.append(Block(start, end, "code" if example else kind))
-    return tuple(blocks)
+        shown: Kind = "code" if example or kind == "doctest" else kind
+        blocks.append(Block(start, end, shown, is_link_only(own, shown)))
+    return tuple(_as_lists(blocks))
+
+
+def _as_lists(blocks: Sequence[Block]) -> Iterator[Block]:
+    """`blocks`, where a list is aside as a whole, or none of its items is."""
+    for kind, run in groupby(blocks, key=lambda block: block.kind):
+        own = list(run)
+        stays = kind != "item" or all(block.aside for block in own)
+        yield from own if stays else (block._replace(aside=False) for block in own)
+
+
+class _Line(NamedTuple):
+    """A line that is not blank, with where it starts and ends, what it begins, how far it is set in, and whether it
+    stands right below another one."""
+
+    start: int
+    end: int
+    text: str
+    kind: Kind
+    indent: int
+    above: bool
 
 
 def _runs(shape: Shape) -> Iterator[tuple[Kind, int, int]]:
     """Kind, start and end of each run of lines that make a block."""
-    kind: Kind | None = None
-    start = at = indent = 0
-    lines, blank = shape.text.split("\n"), False
-    fence = _cut_fence(lines)
-    kind = "code" if fence else None
-    for line in lines:
-        begun, at = at, min(at + len(line) + 1, len(shape.text))
+    fence = _cut_fence(shape.text.split("\n"))
+    kind: Kind | None = "code" if fence else None
+    start = indent = 0
+    last = ""
+    for line in _lines_of(shape):
         if fence:
-            if line.lstrip().startswith(fence):
-                yield "code", start, at
+            if line.text.lstrip().startswith(fence):
+                yield "code", start, line.end
                 kind, fence = None, ""
             continue
-        if not line.strip():
-            blank = True
-            continue
-        new, own_indent = shape.kind(line), len(line) - len(line.lstrip())
-        if kind and not _goes_on(kind, new, line, above=not blank, deeper=own_indent > indent):
-            yield kind, start, begun
+        depth = _code_below(kind, last, line, indent)
+        if depth is not None or (kind and not _goes_on(kind, line, indent)):
+            if kind:
+                yield kind, start, line.start
             kind = None
         if kind is None:
-            kind, start, indent = new, begun, own_indent
-        opening = FENCE.match(line)
-        fence, blank = (opening[1] if opening else ""), False
+            kind, start, indent = line.kind, line.start, line.indent
+            if depth is not None:
+                kind, indent = "code", depth
+                continue
+        elif kind == "code":
+            continue
+        opening = FENCE.match(line.text)
+        fence, last = (opening[1] if opening else ""), line.text.rstrip()
     if kind:
         yield kind, start, len(shape.text)
+
+
+def _lines_of(shape: Shape) -> Iterator[_Line]:
+    lines = shape.text.split("\n")
+    at, above, before = 0, False, "heading"
+    for place, text in enumerate(lines):
+        start, at = at, min(at + len(text) + 1, len(shape.text))
+        if not text.strip():
+            above = False
+            continue
+        kind = shape.kind(text)
+        if (
+            kind != "code"
+            and (not above or before == "heading")
+            and is_underlined(text, "".join(lines[place + 1 : place + 2]))
+        ):
+            kind = "heading"
+        yield _Line(start, at, text, kind, len(text) - len(text.lstrip()), above)
+        above, before = True, kind
+
+
+def _code_below(kind: Kind | None, last: str, line: _Line, indent: int) -> int | None:
+    """How far what is above `line` is set in when that begins the code which the line `last` announces, by what
+    reStructuredText or Markdown has for it; None when it does not."""
+    if line.above or line.indent <= indent or not last.endswith(":"):
+        return None
+    if last.endswith("::") and (kind in ("prose", "item") or (kind == "heading" and last.strip() == "::")):
+        return indent
+    deep = indent + _MARKDOWN_CODE - 1
+    return deep if kind == line.kind == "prose" and line.indent > deep else None
 
 
 def _cut_fence(lines: Sequence[str]) -> str:
@@ -144,16 +172,23 @@ def _cut_fence(lines: Sequence[str]) -> str:
     return fences[0] if len(fences) % 2 and fences[0] in ("```", "~~~") else ""
 
 
-def _goes_on(kind: Kind, new: Kind, line: str, *, above: bool, deeper: bool) -> bool:
-    """Whether a block of `kind` goes on with `line`, which by itself would begin one of `new`: right below what stands
-    `above`, or set in `deeper` than its first line."""
+def _goes_on(kind: Kind, line: _Line, indent: int) -> bool:
+    """Whether a block of `kind`, whose first line is set in by `indent`, goes on with `line`, which by itself would
+    begin another."""
+    deeper = line.indent > indent
+    if kind == "code":
+        return deeper
     if kind == "item":
-        return new == "prose" and (above or deeper)
+        return line.kind == "prose" and (line.above or deeper)
     if kind == "rows":
-        return above or deeper
-    if kind == "prose" and new == "item":
-        return above and not _BEGINS_LIST.match(line)
-    return kind == new and above and kind in ("prose", "table")
+        return line.above or deeper
+    if not line.above:
+        return False
+    if kind == "prose" and line.kind == "item":
+        return not _BEGINS_LIST.match(line.text)
+    if kind == "link":
+        return deeper or line.kind == "link"
+    return kind == "doctest" or (kind == line.kind and kind in ("prose", "table"))
 
 
 def _is_example(text: str, before: Block, start: int) -> bool:
@@ -181,14 +216,29 @@ def _introduces(text: str, block: Block, following: Block) -> bool:
 def quotable(shape: Shape) -> tuple[bool, ...]:
     """For each sentence of a text, whether it can be quoted: by itself, or with the block that it belongs to."""
     blocks = blocks_of(shape)
+    alone = answering_alone(shape)
     shown: list[bool] = []
-    place = 0
+    for sentence, place in zip(sentences_of(shape.text, shape.running), _places(shape), strict=True):
+        own = blocks[place]
+        says = sentence.quotable and own.kind != "heading"
+        with_block = says or own in alone or _shown_with_block(shape.text, blocks[place : place + 2])
+        shown.append(with_block and not own.aside)
+    return tuple(shown)
+
+
+def _places(shape: Shape) -> Iterator[int]:
+    """For each sentence of a text, the place of the block that it begins in."""
+    blocks, place = blocks_of(shape), 0
     for sentence in sentences_of(shape.text, shape.running):
         while place + 1 < len(blocks) and blocks[place + 1].start <= sentence.start:
             place += 1
-        alone = sentence.quotable and blocks[place].kind != "heading"
-        shown.append(alone or _shown_with_block(shape.text, blocks[place : place + 2]) or _answers_alone(blocks, place))
-    return tuple(shown)
+        yield place
+
+
+def sentence_blocks(shape: Shape) -> list[Block]:
+    """For each sentence of a text, the block that it begins in."""
+    blocks = blocks_of(shape)
+    return [blocks[place] for place in _places(shape)]
 
 
 def _shown_with_block(text: str, blocks: Sequence[Block]) -> bool:
@@ -199,10 +249,16 @@ def _shown_with_block(text: str, blocks: Sequence[Block]) -> bool:
     return own.kind in _IN_LINES or (len(blocks) > 1 and _introduces(text, own, blocks[1]))
 
 
-def _answers_alone(blocks: Sequence[Block], place: int) -> bool:
-    """Whether a paragraph, however short, is all that stands below its heading: the answer of a list of questions."""
-    around = [block.kind for block in blocks[place - 1 : place + 2]] if place else []
-    return around in (["heading", "prose"], ["heading", "prose", "heading"])
+@lru_cache(maxsize=1024)
+def answering_alone(shape: Shape) -> frozenset[Block]:
+    """The paragraphs that, however short, are all there is below their heading: the answers of a list of questions."""
+    told = [block for block in blocks_of(shape) if not block.aside]
+    around = zip(told, told[1:], [*told[2:], None], strict=False)
+    return frozenset(
+        one
+        for before, one, after in around
+        if before.kind == "heading" and one.kind == "prose" and (after is None or after.kind == "heading")
+    )
 
 
 def has_lines(shape: Shape, start: int, end: int) -> bool:
@@ -350,6 +406,8 @@ def _line_end(text: str, block: Block, at: int) -> int:
 _CODE = "```"
 # Signs of an item that Markdown does not know.
 _BULLETS = ("o", "•")
+# What Markdown puts before each line of a quotation.
+_QUOTED = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 
 
 def in_markdown(shape: Shape, start: int, end: int) -> str:
@@ -375,18 +433,20 @@ def ends_in_lines(text: str) -> bool:
 def _part(text: str, whole: Block, part: Block) -> str:
     own = text[part.start : part.end]
     if part.kind not in ("code", "table", "rows"):
-        return " ".join(own.split())
+        quoted = text.startswith(">", whole.start)
+        return " ".join((_QUOTED.sub("", own) if quoted else own).split())
+    language, own = code_in(own) if part.start == whole.start else ("", own)
     lines = textwrap.dedent(" " * indent_of(text, part.start) + own).split("\n")
     if part.kind == "table":
         return "\n".join(line.rstrip() for line in lines)
     opening = text[whole.start : whole.end].partition("\n")[0]
-    return _fenced(lines, opening if FENCE.match(opening) else None)
+    return _fenced(lines, opening if FENCE.match(opening) else None, language)
 
 
-def _fenced(lines: Sequence[str], opening: str | None) -> str:
+def _fenced(lines: Sequence[str], opening: str | None, language: str = "") -> str:
     """`lines` between fences; they may have both, either or none of their own, the first of which is `opening`."""
     lines = lines[lines[0] == opening :]
     lines = lines[: len(lines) - bool(lines and FENCE.match(lines[-1]))]
     body = "\n".join(lines).strip("\n")
-    language = (opening or "").strip("`~ ").split(" ")[0]
+    language = language or (opening or "").strip("`~ ").split(" ")[0]
     return " ".join(body.split()) if _CODE in body else f"{_CODE}{language}\n{body}\n{_CODE}"

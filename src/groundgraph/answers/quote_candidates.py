@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
-from groundgraph.answers.evidence_blocks import Shape, quotable
+from groundgraph.answers.evidence_blocks import Shape, answering_alone, quotable, sentence_blocks
 from groundgraph.answers.sentence_index import (
     Sentence,
     Weights,
@@ -136,18 +136,26 @@ def _candidates_in(
     if (asked.share(named) * TOPIC + max(weights, default=0.0) / asked.total + LEAD + about) * discount < least:
         return []
     own_sentences = sentences_of(content, shape.running)
-    # A sentence that is all there is below a heading, however short, is no fragment.
-    text = [one for one in own_sentences if shape.kind(content[one.start : one.end]) != "heading"]
+    blocks = sentence_blocks(shape)
+    # What is all there is below a heading, however short, is no fragment.
+    text = [
+        one for one, block in zip(own_sentences, blocks, strict=True) if block.kind != "heading" and not block.aside
+    ]
     only = text[0] if len(text) == 1 and content.rstrip().endswith(_ENDS) else None
-    held = zip(own_sentences, weights, quotable(shape), strict=True)
+    # Nor is an item of a list, with which it is shown.
+    whole = [
+        one is only or (block.kind == "item" and not block.aside) or block in answering_alone(shape)
+        for one, block in zip(own_sentences, blocks, strict=True)
+    ]
+    held = zip(own_sentences, weights, quotable(shape), whole, strict=True)
     found = []
-    for place, (sentence, weight, shown) in enumerate(held, 1):
-        if (shown or sentence is only) and (weight or named):
+    for place, (sentence, weight, shown, says) in enumerate(held, 1):
+        if (shown or says) and (weight or named):
             said = content[sentence.start : sentence.end]
             topic = TOPIC * asked.share(only_named) if (only_named := named - sentence.stems) else 0.0
             share = weight / asked.total + topic
             worth = (share + LEAD / place + about) * (
-                discount * (1.0 if sentence is only or _stands_alone(sentence, said) else IN_BLOCK)
+                discount * (1.0 if says or _stands_alone(sentence, said) else IN_BLOCK)
             )
             found.append(Candidate(label, sentence, said, min(1.0, share) * discount, worth, discount, weight > 0))
     return found
@@ -157,17 +165,19 @@ def _stands_alone(sentence: Sentence, text: str) -> bool:
     return sentence.quotable or text.rstrip().endswith((":", "...", "…"))
 
 
-def hidden_in(result: SourceResult) -> Iterator[tuple[int, int]]:
+def hidden_in(result: SourceResult) -> Iterator[tuple[int, int, bool]]:
     """What nothing is quoted of, from where to where: sentences that cannot stand alone, such as formulas, and lines at
-    the head or foot of pages. Headings are shown anyway."""
+    the head or foot of pages; and whether it only stands aside, such as where a link leads. Headings are shown anyway.
+    """
     shape = Shape.of(result)
-    for sentence, shown in zip(sentences_of(shape.text, shape.running), quotable(shape), strict=True):
-        if not (shown or shape.kind(shape.text[sentence.start : sentence.end]) == "heading"):
-            yield sentence.start, sentence.end
+    told = zip(sentences_of(shape.text, shape.running), quotable(shape), sentence_blocks(shape), strict=True)
+    for sentence, shown, block in told:
+        if not (shown or block.kind == "heading"):
+            yield sentence.start, sentence.end, block.aside
     at = 0
     for line in shape.text.split("\n") if shape.running else ():
         if masked_line(line) in shape.running:
-            yield at, at + len(line)
+            yield at, at + len(line), False
         at += len(line) + 1
 
 

@@ -112,28 +112,30 @@ def with_names(question: str, quotes: list[Quote], evidence: Sequence[SourceResu
     return quotes if any(map(block.repeats, quotes)) else [*quotes[: MAX_QUOTES - 1], block]
 
 
-def _hidden(asked: Asked, evidence: Sequence[SourceResult], held: frozenset[str]) -> Iterator[tuple[float, Quote]]:
-    """What cannot stand alone, with the share of the question that it alone holds."""
+def _hidden(
+    asked: Asked, evidence: Sequence[SourceResult], held: frozenset[str]
+) -> Iterator[tuple[float, Quote, bool]]:
+    """What cannot stand alone, with the share of the question that it alone holds, and whether it stands aside."""
     for label, result in enumerate(evidence, 1):
         known = held | stems_above(result)
-        for start, end in hidden_in(result) if asked.stems - known else ():
+        for start, end, aside in hidden_in(result) if asked.stems - known else ():
             text = result.content[start:end]
             own = asked.stems & stems_of(text)
-            yield asked.share(own - known), Quote(label, text, start, end, asked.share(own), own)
+            yield asked.share(own - known), Quote(label, text, start, end, asked.share(own), own), aside
 
 
 def with_hidden(question: str, quotes: list[Quote], evidence: Sequence[SourceResult]) -> list[Quote]:
     """`quotes` with what holds `HIDDEN_SHARE` of the question that they do not, and cannot stand alone: what a question
-    is answered by must be seen. First when it holds more than the first of them."""
+    is answered by must be seen. First when it holds more than the first of them, and does not stand aside."""
     asked = Asked.of(question, evidence)
     held = frozenset[str]().union(*(quote.held | stems_above(evidence[quote.label - 1]) for quote in quotes))
-    gain, best = HIDDEN_SHARE, None
-    for more, hidden in _hidden(asked, evidence if asked.weights else (), held):
+    gain, best, behind = HIDDEN_SHARE, None, False
+    for more, hidden, aside in _hidden(asked, evidence if asked.weights else (), held):
         if more > gain:
-            gain, best = more, hidden
+            gain, best, behind = more, hidden, aside
     if best is None or any(map(best.repeats, quotes)):
         return quotes
-    ahead = not quotes or best.score > quotes[0].score
+    ahead = not quotes or (best.score > quotes[0].score and not behind)
     return [best, *quotes][:MAX_QUOTES] if ahead else [*quotes[: MAX_QUOTES - 1], best]
 
 

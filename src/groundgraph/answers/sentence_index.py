@@ -33,6 +33,8 @@ _SENTENCE_ENDS = tuple(".!?…:;。！？\"'”»)")
 # Under this name a document says which lines stand at the head or foot of its pages, as `masked_line` writes them.
 RUNNING_LINES = "running_lines"
 NUMBER = re.compile(r"\d+")
+# A line below or above a heading. Of what else such lines are of, a backtick or a tilde sets out code.
+_RULE = re.compile(r"^[ \t]*([=\-^*+])\1{2,}[ \t]*$", re.MULTILINE)
 
 
 class Sentence(NamedTuple):
@@ -125,14 +127,24 @@ def running_lines(result: SourceResult) -> tuple[str, ...]:
 
 
 def _stretches(text: str, running: Collection[str]) -> Iterator[tuple[int, int]]:
-    """The stretches of `text` between the lines `running`."""
-    start = at = 0
+    """The stretches of `text` between the lines `running`, and between rules: what stands above one is a heading."""
+    start = 0
+    for low, high in sorted([*_ruled(text), *_running(text, running)]):
+        yield start, low
+        start = high
+    yield start, len(text)
+
+
+def _ruled(text: str) -> Iterator[tuple[int, int]]:
+    return (found.span() for found in _RULE.finditer(text))
+
+
+def _running(text: str, running: Collection[str]) -> Iterator[tuple[int, int]]:
+    at = 0
     for line in text.split("\n") if running else ():
         if masked_line(line) in running:
-            yield start, at
-            start = at + len(line)
+            yield at, at + len(line)
         at += len(line) + 1
-    yield start, len(text)
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,115 @@
+"""What the lines of a text begin: code, an item of a list, a row; and which say nothing by themselves."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+Kind = Literal["prose", "heading", "code", "doctest", "link", "item", "table", "rows"]
+"""What lines begin. `link` is an image, or where a name leads to: part of the text, and no answer."""
+
+# However deep it is set in: in an item of a list, in a note of MkDocs.
+FENCE = re.compile(r"\A *(```|~~~)")
+# What reStructuredText writes above code, with its language, and the options between the two.
+DIRECTIVE = re.compile(
+    r"\A *\.\. (?P<name>code|code-block|sourcecode|prompt|parsed-literal|doctest|math) ?::[ \t]*(?P<argument>[^\n]*)"
+    r"(?P<options>(?:\n +:[\w-]+:[^\n]*)*)"
+)
+# Of these, what stands beside the name is code too.
+_ARGUMENT_IS_CODE = ("parsed-literal", "math")
+_RULE = re.compile(r" *([=\-~^\"'#*+])\1{2,}[ \t]*\Z")
+_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("code", FENCE),
+    ("code", DIRECTIVE),
+    ("doctest", re.compile(r"\A *>>> ")),
+    # An image of reStructuredText, where a link leads to, and what a name stands for.
+    (
+        "link",
+        re.compile(
+            r"\A *(?:\.\. (?:(?:image|figure|contents|sectnum|include)::|\|[^|\n]+\| [a-z][\w-]*::"
+            r"|_(?:`[^`\n]+`|(?:[^:`\n\\]|\\.)+):(?=\s|\Z))|__ \S)"
+        ),
+    ),
+    # The line above a note of MkDocs says no more than one, nor does that of a directive of reStructuredText, and how
+    # what stands in it is set.
+    (
+        "heading",
+        re.compile(
+            r"\A(?: {0,3}#{1,6}\s| *(?:!!!|\?\?\?) | *\.\. (?:(?:list-)?table::|(?!csv-)[a-z][a-z-]{0,30}::[ \t]*\Z)"
+            r"| *::[ \t]*\Z"
+            r"| +:(?:header-rows|stub-columns|widths?|align|class|name|delim|quote|alt|target|linenos|height|scale): )"
+        ),
+    ),
+    ("heading", _RULE),
+    ("item", re.compile(r"\A\s*(?:[-*+•o]|\d{1,3}[.)])\s+\S")),
+    ("table", re.compile(r"\A\s*\|")),
+    # HTML that sets out a block, and the borders of reStructuredText's tables: to the next blank line, and what is set
+    # in deeper below that.
+    (
+        "rows",
+        re.compile(
+            r"\A\s*(?:</?(?:table|thead|tbody|tfoot|tr|t[dh]|caption|div|p|[uod]l|li|d[td]|section|article|details)\b"
+            r"|\.\. csv-table::|={2,}(?: +={2,})+ *\Z|\+(?:[-=]+\+)+ *\Z)",
+            re.IGNORECASE,
+        ),
+    ),
+)
+# A row of columns has a rule below it in plain texts.
+_COLUMNS = re.compile(r"\S {3,}\S|\t\S|\|")
+
+
+def kind_of(line: str) -> Kind:
+    """What begins with `line`, as far as it tells that by itself."""
+    begins = line.lstrip()[:1]
+    if begins.isalpha() and begins != "o":
+        # Most lines: of all letters only the one that stands for a bullet begins anything else.
+        return "prose"
+    return next((kind for kind, pattern in _KINDS if pattern.match(line)), "prose")
+
+
+def is_underlined(line: str, below: str) -> bool:
+    """Whether `line` is a heading because of the rule `below` it."""
+    if len(below.rstrip()) < len(line.strip()) or _COLUMNS.search(line.strip()) or not any(map(str.isalnum, line)):
+        return False
+    return is_rule(below)
+
+
+def is_rule(line: str) -> bool:
+    """Whether `line` is one above or below a heading, or between paragraphs."""
+    return bool(_RULE.match(line))
+
+
+def code_in(text: str) -> tuple[str, str]:
+    """The language of a code directive, with the code below it, which has the lines as they stand; of other text, no
+    language and all of it."""
+    found = DIRECTIVE.match(text)
+    if found is None:
+        return "", text
+    body = text[found.end() :].lstrip("\n")
+    if found["name"] in _ARGUMENT_IS_CODE:
+        return "", f"{found['argument']}\n{body}" if found["argument"].strip() else body
+    return found["argument"].strip(), body
+
+
+# What shows or links something: an image, a link without words or within the page, a tag or an address, and in Markdown
+# where a name leads to.
+_IMAGE = re.compile(
+    r"!\[[^\[\]\n]{0,300}\](?:\([^()\s]{0,1000}(?:\s\"[^\"\n]{0,200}\")?\)|\[[^\[\]\n]{0,100}\])|<img\b[^<>]{0,2000}>"
+)
+_LINKED = re.compile(
+    r"\[\s*\]\([^()\s]{0,1000}\)|\[[^\[\]\n]{1,200}\]\(#[^()\s]{0,200}\)|<a\s[^<>]{0,100}href=[\"']#[^<>]{0,200}>[^<>]{0,200}</a>"
+)
+_ADDRESS = re.compile(r"</?[a-z][^<>]{0,2000}>|\bhttps?://\S+", re.IGNORECASE)
+_DEFINED = re.compile(r"^ {0,3}\[[^\]\n^][^\]\n]{0,200}\]:[ \t]+\S*[/.#:]\S*(?:[ \t]+[\"'(].*)?$", re.MULTILINE)
+
+
+def is_link_only(text: str, kind: Kind) -> bool:
+    """Whether a block of `kind` consists of images, badges and link targets alone, or is an item with an address."""
+    if kind not in ("prose", "item", "rows") or not any(mark in text for mark in ("![", "<img", "]:", "://", "#")):
+        return False
+    rest = _IMAGE.sub("", _DEFINED.sub("", text))
+    linked = _LINKED.sub("", rest)
+    # An address that is a paragraph by itself may be the answer.
+    if linked == text and kind == "prose":
+        return False
+    return not any(map(str.isalpha, _ADDRESS.sub("", linked)))
