@@ -432,7 +432,7 @@ async def test_rows_leave_room_for_the_other_part_of_a_question(shop):
 
 
 async def test_rows_that_were_found_alike_are_told_to_be_some(shop):
-    (output,) = await _asked(shop, "Which pumps are still stopped?")
+    (output,) = await _asked(shop, "Which pumps are noisily stopped?")
     assert [f"id: {key}" in output["answer"] for key in range(1, 6)] == [True] * 5
     assert "Rows that were found and fit the question alike: 5; quoted: 5; there may be more." in output["notes"]
 

@@ -84,28 +84,32 @@ class Numbered(NamedTuple):
 
 def without_name(question: str, evidence: Sequence[SourceResult]) -> set[int]:
     """The places, from 0, of what holds nothing of what the question names, where some evidence does: a code such as
-    `max_size` and HTTP/2, whose words by themselves, "max" and "size", are said of anything; and a document."""
+    `max_size` and HTTP/2, whose words by themselves, "max" and "size", are said of anything; and a document. What a
+    source states of its tables is about the question, whatever it says."""
+    told = {at: _text_of(result) for at, result in enumerate(evidence) if not _is_of_tables(result)}
     codes, asked = named_codes(question), frozenset(spoken_stems(question))
-    about = [_text_of(result) for result in evidence]
-    of_code = [_holds_code(codes, text) for text in about] if codes else []
-    called = [_called(result) for result in evidence]
-    named = {name for names in called for name in names if name <= asked}
-    # A row has no name by which a question could ask for all that stands beside it.
-    of_document = [not names or _holds_name(named, names, text) for names, text in zip(called, about, strict=True)]
-    found = [of_code, of_document if named else []]
-    return {at for holds in found if any(holds) for at, own in enumerate(holds) if not own}
+    of_code = {at for at, text in told.items() if codes and _holds_code(codes, text)}
+    called = {at: _called(evidence[at]) for at in told}
+    named = {name for names in called.values() for name in names if name <= asked}
+    of_document = {at for at, names in called.items() if named and _holds_name(named, names, told[at])}
+    return {at for holders in (of_code, of_document) if holders for at in told if at not in holders}
+
+
+def _is_of_tables(result: SourceResult) -> bool:
+    return is_stated(result.metadata) or bool(result.metadata.get("needs_computation"))
 
 
 def _called(result: SourceResult) -> list[frozenset[str]]:
-    """The stems of the title of a document, and of its name; none of what is of no document."""
-    document = str(result.metadata.get("document") or "")
+    """The stems of the title of a document, and of its name; none of a row."""
+    document = "" if "file_row" in result.metadata else str(result.metadata.get("document") or "")
     called = [str(result.metadata.get("title") or ""), PurePath(document).stem] if document else []
     return list(filter(None, (frozenset(name_stems(one)) for one in called)))
 
 
 def _holds_name(named: Collection[frozenset[str]], called: Sequence[frozenset[str]], text: str) -> bool:
+    # A row has no name by which a question could ask for all that stands beside it.
     held = frozenset(stems(text)).union(*called)
-    return any(name <= held for name in named)
+    return not called or any(name <= held for name in named)
 
 
 def _holds_code(codes: Sequence[str], text: str) -> bool:
