@@ -87,12 +87,20 @@ def without_name(question: str, evidence: Sequence[SourceResult]) -> set[int]:
     `max_size` and HTTP/2, whose words by themselves, "max" and "size", are said of anything; and a document. What a
     source states of its tables is about the question, whatever it says."""
     told = {at: _text_of(result) for at, result in enumerate(evidence) if not _is_of_tables(result)}
-    codes, asked = named_codes(question), frozenset(spoken_stems(question))
-    of_code = {at for at, text in told.items() if codes and _holds_code(codes, text)}
-    called = {at: _called(evidence[at]) for at in told}
-    named = {name for names in called.values() for name in names if name <= asked}
-    of_document = {at for at, names in called.items() if named and _holds_name(named, names, told[at])}
+    of_code = _of_code(named_codes(question), told)
+    of_document = _of_named_document(question, {at: evidence[at] for at in told}, told)
     return {at for holders in (of_code, of_document) if holders for at in told if at not in holders}
+
+
+def _of_code(codes: Sequence[str], told: Mapping[int, str]) -> set[int]:
+    return {at for at, text in told.items() if _holds_code(codes, text)} if codes else set()
+
+
+def _of_named_document(question: str, evidence: Mapping[int, SourceResult], told: Mapping[int, str]) -> set[int]:
+    asked = frozenset(spoken_stems(question))
+    called = {at: _called(result) for at, result in evidence.items()}
+    named = {name for names in called.values() for name in names if name <= asked}
+    return {at for at, names in called.items() if named and _holds_name(named, names, told[at])}
 
 
 def _is_of_tables(result: SourceResult) -> bool:
@@ -124,22 +132,23 @@ def of_numbered(question: str, evidence: Sequence[SourceResult]) -> Numbered:
     """See `Numbered`: "Valve 3 opens at 4 bar" tells nothing of valve 4. A list or a range of numbers behind the word
     counts, such as "pumps 17 to 19"; nothing is told where the question rules something out or compares."""
     rest, dates = _dates_in(question)
-    asked, letters = (
-        _numbers_behind(rest, {word for word, _ in numbered(rest)}),
-        _letters_behind(_SHORTENED.sub(";", rest)),
-    )
-    if not (asked or letters or dates) or _rules_out(spoken_stems(question)):
+    numbers, letters = _numbers_behind(rest, {word for word, _ in numbered(rest)}), _letters_in(rest)
+    if not (numbers or letters or dates) or _rules_out(spoken_stems(question)):
         return _NONE
     texts = list(map(_text_of, evidence))
-    told = [_numbers_behind(text, asked.keys()) for text in texts]
-    found = [_of_word(word, marks, told, question) for word, marks in asked.items()]
-    lettered = list(map(_letters_behind, texts)) if letters else []
-    found += [_of_word(word, marks, lettered, question) for word, marks in letters.items()]
-    if dates and not _is_bound(question, dates[:_MOST_DATES]):
-        found.append(_of_dates(dates[:_MOST_DATES], [_dates_in(text)[1] for text in texts]))
-    return Numbered(
-        set[int]().union(*(one.others for one in found)), [*chain.from_iterable(one.apart for one in found)]
-    )
+    found = _of_words(numbers, [_numbers_behind(text, numbers.keys()) for text in texts], question)
+    found += _of_words(letters, [_letters_behind(text) for text in texts if letters], question)
+    found += _of_asked_dates(question, dates[:_MOST_DATES], texts)
+    others = set[int]().union(*(one.others for one in found))
+    return Numbered(others, [*chain.from_iterable(one.apart for one in found)])
+
+
+def _letters_in(question: str) -> dict[str, set[str]]:
+    return _letters_behind(_SHORTENED.sub(";", question))
+
+
+def _of_words(asked: Mapping[str, set[str]], told: Sequence[Mapping[str, set[str]]], question: str) -> list[Numbered]:
+    return [_of_word(word, marks, told, question) for word, marks in asked.items()]
 
 
 def _of_word(word: str, marks: set[str], told: Sequence[Mapping[str, set[str]]], question: str) -> Numbered:
@@ -214,12 +223,22 @@ def _is_bound(question: str, dates: Sequence[Date]) -> bool:
     return any(says(spoken_stems(left)[-2:], before) or says(spoken_stems(right)[:2], behind) for left, right in sides)
 
 
+def _of_asked_dates(question: str, dates: Sequence[Date], texts: Sequence[str]) -> list[Numbered]:
+    if not dates or _is_bound(question, dates):
+        return []
+    return [_of_dates(dates, [_dates_in(text)[1] for text in texts])]
+
+
 def _of_dates(asked: Sequence[Date], told: Sequence[Sequence[Date]]) -> Numbered:
-    tells = [[any(map(one.agrees, own)) or _is_within(one, own) for one in asked] for own in told]
+    tells = [any(_tells_of(one, own) for one in asked) for own in told]
     near = {at for at, own in enumerate(told) if own}
-    if any(map(any, tells)):
-        return Numbered({at for at in near if not any(tells[at])}, [])
+    if any(tells):
+        return Numbered({at for at in near if not tells[at]}, [])
     return Numbered(set(), [date.text for date in asked] if near else [])
+
+
+def _tells_of(asked: Date, told: Sequence[Date]) -> bool:
+    return any(map(asked.agrees, told)) or _is_within(asked, told)
 
 
 def _is_within(asked: Date, told: Sequence[Date]) -> bool:

@@ -304,14 +304,21 @@ def first_heading(text: str, start: int, media_type: str) -> str:
     head = text[: start + _TITLE_WITHIN]
     if media_type == PLAIN_TEXT:
         return _plain_heading(head, start)
-    # What stands behind a blank line changes nothing above it, and most titles are the first line.
-    near = head.find("\n\n", start) if media_type == MARKDOWN else -1
-    if near >= 0 and not _MAY_BE_HEADING.search(head, near):
-        head = head[:near]
-    blocks = text_blocks(head, media_type, start)
-    first = next((place for place, block in enumerate(blocks) if block.title), len(blocks))
-    equal = [place for place, block in enumerate(blocks) if block.title and block.level == blocks[first].level]
-    return blocks[first].title if len(equal) == 1 or equal[1:2] == [first + 1] else ""
+    if media_type == MARKDOWN:
+        head = _first_part(head, start)
+    headings = [(place, block) for place, block in enumerate(text_blocks(head, media_type, start)) if block.title]
+    if not headings:
+        return ""
+    first, named = headings[0]
+    equal = next((place for place, block in headings[1:] if block.level == named.level), None)
+    return named.title if equal in (None, first + 1) else ""
+
+
+def _first_part(head: str, start: int) -> str:
+    """What stands before the first blank line, where no heading may stand behind it: it changes nothing above it, and
+    most titles are the first line."""
+    near = head.find("\n\n", start)
+    return head[:near] if near >= 0 and not _MAY_BE_HEADING.search(head, near) else head
 
 
 def _plain_heading(head: str, start: int) -> str:

@@ -138,10 +138,7 @@ class Computer:
             What keeps them, the first of them, and a result that says how many there are; None when the question asks
             for anything else too.
         """
-        # "Which boat?" asks for one that something was said of before.
-        elliptic = len(asked.said) == 1 and is_elliptic(asked.text)
-        # A table alone may be a word like any other: "What is an order?"
-        lists = not elliptic and any(map(language_of(asked.text).lists, map(fold, asked.said)))
+        lists = _asks_to_list(asked)
         # "And in hall C?" by itself asks for no rows.
         leans = len(asked.said) == 1 and is_leaning(asked.text)
         for read in self._read_for_rows(asked, shapes):
@@ -158,15 +155,14 @@ class Computer:
     def looked_up(self, asked: Question, shapes: Sequence[TableShape]) -> tuple[TableShape, dict[str, Any]] | None:
         """The only row of which a question by itself asks how many it has of something, where a column says that: "How
         many seats has the Otter?"; None for any other."""
-        cue = find_cue(asked.said)
-        if self._database is None or cue is None or cue.function != "count" or len(asked.said) != 1:
+        cue = find_cue(asked.said) if len(asked.said) == 1 else None
+        if self._database is None or cue is None or cue.function != "count":
             return None
         rows: list[tuple[TableShape, dict[str, Any]]] = []
         for shape, vocabulary in self._with_values(self._database, shapes, asked):
             conditions = looked_up(cue, *_without_partners(shape, vocabulary))
             if conditions and may_match(shape, asked.filters) and is_plainly_looked_up(cue, conditions):
-                kept = tuple(filter(None, (asked.filters, conditions)))
-                rows += [(shape, row) for row in self._database.first(shape, kept, 2)]
+                rows += _first_two(self._database, shape, asked.filters, conditions)
         return rows[0] if len(rows) == 1 else None
 
     def named(
@@ -262,8 +258,7 @@ class Computer:
         readings = _readings(cue, known, asked)
         counts = [read_computation(found, asked.filters) for found in readings]
         whole = list(filter(None, counts))
-        unclear = [one for one, _ in known if all(one is not found.shape for found in readings)]
-        if len(whole) == 1 and not any(_is_part_of(one, whole[0].shape) for one in unclear):
+        if len(whole) == 1 and not _may_be_another(whole[0].shape, readings, known):
             quantity = quantity_instead(cue, whole[0].shape)
             told = {"quantity": quantity, "tables": [whole[0].shape.name]}
             stated = self._stated(database, whole[0])
@@ -402,6 +397,28 @@ def _without_partners(shape: TableShape, vocabulary: Vocabulary) -> tuple[TableS
         name: kept for name, found in vocabulary.items() if (kept := {one: found[one] for one in found if one in own})
     }
     return replace(shape, columns=tuple(shape.own_columns), joins=()), values
+
+
+def _asks_to_list(asked: Question) -> bool:
+    """Whether a question asks for rows by its words: a table alone may be any word, as in "What is an order?", and
+    "Which boat?" asks for one that something was said of before."""
+    elliptic = len(asked.said) == 1 and is_elliptic(asked.text)
+    return not elliptic and any(map(language_of(asked.text).lists, map(fold, asked.said)))
+
+
+def _first_two(
+    database: ComputingDatabase, shape: TableShape, filters: Mapping[str, Any], conditions: Mapping[str, Any]
+) -> list[tuple[TableShape, dict[str, Any]]]:
+    kept = tuple(filter(None, (filters, conditions)))
+    return [(shape, row) for row in database.first(shape, kept, 2)]
+
+
+def _may_be_another(
+    shape: TableShape, readings: Sequence[Reading], known: Sequence[tuple[TableShape, Vocabulary]]
+) -> bool:
+    """Whether a table that the question may not be read in for certain has a part of the name of this one."""
+    unclear = [one for one, _ in known if all(one is not found.shape for found in readings)]
+    return any(_is_part_of(one, shape) for one in unclear)
 
 
 def _is_part_of(shape: TableShape, other: TableShape) -> bool:

@@ -200,17 +200,18 @@ class SqlEngine(ABC):
         # What the question names stands first, as it was found where it was.
         named = {row.source_id: row for row in self._named_rows(tables, asked)}
         results = list((named | {row.source_id: row for row in found}).values())
-        best = results[0].content if results else ""
         question = Computable(said, asked.filters, tables.version, asked.top_k)
-        if (note := self._computer.by_rule(question, routed, tables.shapes, best)) is not None:
+        if (note := self._computer.by_rule(question, routed, tables.shapes, _content_of_first(results))) is not None:
             return _behind_note(note, results)[: asked.top_k]
-        if looked_up := self._computer.looked_up(question, routed):
-            return [_asked_for(self._result(*looked_up, relevance=1.0, score=0.0))]
-        if selected := self._selected(question, routed, tables.shapes):
+        if selected := self._looked_up(question, routed) or self._selected(question, routed, tables.shapes):
             return selected
         pointed = self._pointed_at(question, asked.cited, tables.shapes)
         own = results if named or pointed else self._computer.named(question, routed, tables.shapes, results)
         return [*pointed, *sorted(own, key=_is_empty)][: asked.top_k]
+
+    def _looked_up(self, question: Computable, routed: Sequence[TableShape]) -> list[SourceResult]:
+        row = self._computer.looked_up(question, routed)
+        return [_asked_for(self._result(*row, relevance=1.0, score=0.0))] if row else []
 
     def _selected(
         self, question: Computable, routed: Sequence[TableShape], tables: Sequence[TableShape]
@@ -355,6 +356,10 @@ def _numbered(said: Sequence[str]) -> list[tuple[str, str]]:
         rest = set(own_words(part)).difference(alone)
         found = own if own or not alone or rest else [(found[-1][0], number) for number in alone]
     return found
+
+
+def _content_of_first(results: Sequence[SourceResult]) -> str:
+    return results[0].content if results else ""
 
 
 def _behind_note(note: SourceResult, rows: Sequence[SourceResult]) -> list[SourceResult]:

@@ -130,9 +130,14 @@ def read_rows(parts: Sequence[Part], language: Language, shape: TableShape, voca
             return None
         conditions |= {**found[0], **dates}
         dated |= dates
-        # "How many boats have 8 seats?" and "which boats?" are of the same table.
-        left += _without_name(found[1], table_stems(shape)) if _names(shape, left) else found[1]
+        left += _told_of(shape, found[1], left)
     return Reading(shape, conditions, left, filler)
+
+
+def _told_of(shape: TableShape, rest: list[str], before: Sequence[str]) -> Iterable[str]:
+    """What the `rest` of a part adds to those `before`: "how many boats have 8 seats?" and "which boats?" are of the
+    same table."""
+    return _without_name(rest, table_stems(shape)) if _names(shape, before) else rest
 
 
 def _is_clear(
@@ -162,17 +167,25 @@ def count_of_kind(readings: Sequence[Reading], cue: Cue, tables: Sequence[TableS
     """Of the `readings` of a question that names no table, the one by which what is counted is a row by itself, as in
     "How many singles are there?": a column that says what the row is has that value. None where the value may be one
     of another column, or the question counts what a table or a column of `tables` is called."""
-    named = [set(own) for one in tables for own in (table_stems(one), *column_stems(one)) if own]
     counted = set(map(stem, chain.from_iterable(cue.counted)))
-    if not counted or any(own <= counted for own in named):
-        return None
     meant = [one for one in readings if one.conditions]
-    kinds = set(map(fold, language_words("computing", "kind")))
-    whole = [one for one in meant if one.is_whole and len(one.conditions) == 1 and not one.names_table]
-    if len(meant) != 1 or not whole or fold(next(iter(whole[0].conditions))) not in kinds:
+    if len(meant) != 1 or not counted or _is_called(counted, tables) or not _says_kind(meant[0]):
         return None
-    values = chain.from_iterable(map(_listed, whole[0].conditions.values()))
-    return whole[0] if all(counted.issuperset(stems(str(value))) for value in values) else None
+    values = chain.from_iterable(map(_listed, meant[0].conditions.values()))
+    return meant[0] if all(counted.issuperset(stems(str(value))) for value in values) else None
+
+
+def _is_called(counted: set[str], tables: Sequence[TableShape]) -> bool:
+    """Whether one of `tables`, or a column of one, has a name of the stems `counted`."""
+    named = (set(own) for one in tables for own in (table_stems(one), *column_stems(one)) if own)
+    return any(own <= counted for own in named)
+
+
+def _says_kind(read: Reading) -> bool:
+    """Whether all that the question says of the rows is what they are."""
+    kinds = set(map(fold, language_words("computing", "kind")))
+    alone = read.is_whole and len(read.conditions) == 1 and not read.names_table
+    return alone and fold(next(iter(read.conditions))) in kinds
 
 
 def names_value(said: str, shape: TableShape, vocabulary: Vocabulary) -> bool:
@@ -192,10 +205,7 @@ def needed_instead(said: str, language: Language, shape: TableShape, vocabulary:
     """What a question needs that rules out a value, or sets it as a limit: the rows that do not have it, as in "not
     open", "all but the open ones" and "below high", or have none, as in "no locker", or a comparison, as in "below the
     reorder level". An empty text for any other."""
-    denied = [part.lstrip("-") for part in denied_parts(said)]
-    if any(names_value(part, shape, vocabulary) for part in denied):
-        return "exclusion"
-    if any(_begins_with_column(part, shape, language) for part in denied) and _asks_for_rows(said, language, shape):
+    if _denies_value(said, language, shape, vocabulary):
         return "exclusion"
     for limit, rest in _turns(said, language):
         asked = _directly_behind(rest)
@@ -205,6 +215,13 @@ def needed_instead(said: str, language: Language, shape: TableShape, vocabulary:
         if limit and _begins_with_amount(asked, shape):
             return "comparison"
     return ""
+
+
+def _denies_value(said: str, language: Language, shape: TableShape, vocabulary: Vocabulary) -> bool:
+    denied = [part.lstrip("-") for part in denied_parts(said)]
+    if any(names_value(part, shape, vocabulary) for part in denied):
+        return True
+    return any(_begins_with_column(part, shape, language) for part in denied) and _asks_for_rows(said, language, shape)
 
 
 def _begins_with_column(said: str, shape: TableShape, language: Language) -> bool:
@@ -292,13 +309,19 @@ def looked_up(cue: Cue, shape: TableShape, vocabulary: Vocabulary) -> dict[str, 
     found = _read(stems(cue.rest), Part(cue.rest, ""), shape, vocabulary)
     if found is None or not found[0] or not cue.offered:
         return {}
-    keys = (*shape.primary_key, *shape.references)
     added = cue.language.filler_in(cue.rest).union(table_stems(shape))
     left = [one for one in found[1] if one not in added]
-    columns = [one for one in shape.columns if one.name not in found[0] and one.name not in keys]
-    names = set(chain.from_iterable(name_stems(one.name) for one in columns))
-    numbers = set(chain.from_iterable(name_stems(one.name) for one in columns if is_numeric(one)))
+    names, numbers = _asked_columns(shape, found[0])
     return found[0] if left and left[0] in numbers and names.issuperset(left) else {}
+
+
+def _asked_columns(shape: TableShape, conditions: Collection[str]) -> tuple[set[str], set[str]]:
+    """The stems of the names of columns that are no keys and in none of `conditions`, and of those with numbers."""
+    keys = (*shape.primary_key, *shape.references)
+    columns = [one for one in shape.columns if one.name not in conditions and one.name not in keys]
+    numeric = filter(is_numeric, columns)
+    names, numbers = ({own for one in some for own in name_stems(one.name)} for some in (columns, numeric))
+    return names, numbers
 
 
 def is_plainly_looked_up(cue: Cue, conditions: Mapping[str, Any]) -> bool:
