@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
 
 import pytest
-from outcome_sources import SET, make_sources, packages, written
+from outcome_sources import FOLDERS, PACKAGES, SET, described, make_sources, written
 
 from groundgraph import load_settings
 from groundgraph.evals.report import evaluation_lines
@@ -23,12 +24,12 @@ KINDS = ["plain", "chatter", "unrelated_after", "follow_up", "parts", "small_tal
 LANGUAGES = ["german", "russian"]
 # What was reached with all parts, rounded down: raise it when the figures rise, never lower it.
 FLOORS = {"outcome": 0.92, "right": 0.90}
-# Long conversations of ordinary follow-ups, by somebody who read neither rules nor other conversations.
-FOLLOW_UPS, FOLLOW_UP_FLOORS = "half: sixth", {"outcome": 0.83, "right": 0.79}
+# Long conversations of ordinary follow-ups, and questions far from the words of the texts, by people who read no rules.
+OWN_FLOORS = {"half: sixth": {"outcome": 0.83, "right": 0.80}, "half: seventh": {"outcome": 0.62, "right": 0.53}}
 
 
 def test_the_words_of_each_answer_stand_in_the_file_that_it_names() -> None:
-    documents = (*packages(), *written("handbook"), *written("plant"))
+    documents = (*chain.from_iterable(map(described, PACKAGES)), *chain.from_iterable(map(written, FOLDERS)))
     files = {document.name: " ".join(document.text.split()).casefold() for document in documents}
     everything = "\n".join([*files.values(), *(script.read_text("utf-8").casefold() for script in SET.glob("*.sql"))])
     for conversation in CONVERSATIONS:
@@ -44,8 +45,8 @@ def test_the_set_has_each_kind_in_every_world_and_three_languages() -> None:
     tags = [tag for one in CONVERSATIONS for tag in one.tags]
     assert {kind: tags.count(kind) >= 10 for kind in KINDS + LANGUAGES} == dict.fromkeys(KINDS + LANGUAGES, True)
     assert min(tags.count("half: before"), tags.count("half: after")) >= 100
-    worlds = {("packages",), ("handbook", "company"), ("plant", "shop")}
-    assert {tuple(one.context.sources or ()) for one in CONVERSATIONS} == worlds
+    worlds = {"packages", "handbook", "company", "plant", "shop", "libraries", "club", "garten", "river"}
+    assert {name for one in CONVERSATIONS for name in one.context.sources or ()} == worlds
     asked = [json.dumps([one.context.sources, *(turn.ask for turn in one.turns)]) for one in CONVERSATIONS]
     assert len(set(asked)) == len(asked)
 
@@ -55,8 +56,8 @@ def test_the_set_has_each_kind_in_every_world_and_three_languages() -> None:
 async def test_the_set_ends_at_least_as_well_as_before(tmp_path: Path) -> None:
     settings = conversation_settings(load_settings(make_sources(tmp_path)), with_models=False)
     heard = await run_conversations(settings, CONVERSATIONS)
-    for floors, are_follow_ups in ((FLOORS, False), (FOLLOW_UP_FLOORS, True)):
-        own = [one for one in CONVERSATIONS if (FOLLOW_UPS in one.tags) is are_follow_ups]
+    for half, floors in {"": FLOORS, **OWN_FLOORS}.items():
+        own = [one for one in CONVERSATIONS if next((tag for tag in one.tags if tag in OWN_FLOORS), "") == half]
         ids = {one.id for one in own}
         found = outcome_evaluation("outcomes", own, [one for one in heard if one.conversation in ids])
         print("\n".join([*wrong_lines(found), *evaluation_lines(found)]))

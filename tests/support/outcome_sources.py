@@ -14,12 +14,14 @@ from groundgraph import KnowledgeBase, load_settings
 from groundgraph.core.document import Document
 
 SET = Path(__file__).parents[1] / "data" / "outcomes"
+PACKAGES, FOLDERS = ("packages", "libraries"), ("handbook", "plant", "club", "garten")
 _KINDS = {".md": "text/markdown", ".rst": "text/x-rst"}
 
 
 def make_sources(folder: Path) -> Path:
-    """The configuration, in `folder`, of three knowledge bases and two databases."""
-    for name, documents in (("packages", packages()), ("handbook", written("handbook")), ("plant", written("plant"))):
+    """The configuration, in `folder`, of the knowledge bases and databases."""
+    told = {name: described(name) for name in PACKAGES} | {name: written(name) for name in FOLDERS}
+    for name, documents in told.items():
         with KnowledgeBase.open(load_settings({"knowledge_base": {"file": str(folder / f"{name}.sqlite")}})) as base:
             base.add_documents(documents)
     for script in SET.glob("*.sql"):
@@ -28,14 +30,14 @@ def make_sources(folder: Path) -> Path:
     return Path(shutil.copy(SET / "groundgraph.yaml", folder))
 
 
-def packages() -> Iterator[Document]:
-    """The texts of installed packages that `packages.txt` names: document, package, and file or METADATA."""
-    for line in (SET / "packages.txt").read_text("utf-8").splitlines():
-        name, package, file = line.split()
+def described(name: str) -> Iterator[Document]:
+    """The texts of installed packages that the file `name` lists: document, package, and file or METADATA."""
+    for line in (SET / f"{name}.txt").read_text("utf-8").splitlines():
+        document, package, file = line.split()
         found = distribution(package)
         # What a package says about itself stands behind the headers of its metadata.
         text = str(found.metadata.get_payload()) if file == "METADATA" else _text(Path(str(found.locate_file(file))))
-        yield _document(name, text)
+        yield _document(document, text)
 
 
 def written(folder: str) -> Iterator[Document]:
