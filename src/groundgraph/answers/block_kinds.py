@@ -17,7 +17,7 @@ DIRECTIVE = re.compile(
 )
 # Of these, what stands beside the name is code too.
 _ARGUMENT_IS_CODE = ("parsed-literal", "math")
-_RULE = re.compile(r" *([=\-~^\"'#*+])\1{2,}[ \t]*\Z")
+_RULE = re.compile(r"\A *+([=\-~^\"'#*+])\1{2,}+[ \t]*+\Z")
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("code", FENCE),
     ("code", DIRECTIVE),

@@ -647,9 +647,8 @@ def date_condition(
     if dates:
         within = None if _years(stems(rest)) else _within_one(dates)
         return ({dated[0]: within}, stems(rest)) if within else ({}, asked)
-    # By the name of another column a year is a value of that: "sponsor 1999".
     others = [column for column in shape.columns if column.name != dated[0]]
-    years = [at for at in _years(asked) if not _is_of_one(others, asked[at], said)]
+    years = [at for at in _years(asked) if not _is_named(shape.name, others, asked[at], said)]
     if not years and _may_be_verb(part, asked):
         return {}, asked
     asked_before = before.get(dated[0])
@@ -657,8 +656,13 @@ def date_condition(
     return _year_or_month(dated[0], asked, years, language.months, vocabulary, year)
 
 
-def _is_of_one(columns: Sequence[Column], year: str, said: str) -> bool:
-    return any(stands_behind(one.name, year, said) or _is_named_year(one, year, said) for one in columns)
+def _is_named(table: str, columns: Sequence[Column], year: str, said: str) -> bool:
+    """Whether a year is part of the name of the `table`, as in "log_2024", or by the name of another column a value of
+    that: "sponsor 1999"."""
+    name = fold(spaced(table.rpartition(".")[2]))
+    return (year in words(name) and name in spaced(said)) or any(
+        stands_behind(one.name, year, said) or _is_named_year(one, year, said) for one in columns
+    )
 
 
 def _is_named_year(column: Column, year: str, said: str) -> bool:

@@ -469,7 +469,7 @@ async def test_a_partition_is_a_table_where_it_is_named_and_else_a_part_of_the_w
     ):
         (counted,) = await ask(source(url, tables=tables), question)
         assert counted.metadata["value"] == value
-    with pytest.raises(ConfigurationError, match=r"no table 'log_2023'.*There are: log\."):
+    with pytest.raises(ConfigurationError, match=r"no table 'log_2023'.*Tables: log"):
         await ask(source(url, tables=["log_2023"]), "x")
 
 
