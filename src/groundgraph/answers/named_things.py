@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from groundgraph.answers.agreement import held_in_any_form
 from groundgraph.answers.choices import labels_in, places_said, telling_stems
-from groundgraph.core.evidence import SourceResult, changed, is_stated
+from groundgraph.core.evidence import NEEDS, SourceResult, changed, is_stated
 from groundgraph.text.follow_up import cue_phrases, language_words, own_words, says, spoken_stems
 from groundgraph.text.wording import held_codes, named_codes, with_ranges_listed
 from groundgraph.text.words import WORD, fold, name_stems, numbered, small_words, stem, stems, words
@@ -104,7 +104,7 @@ def _of_named_document(question: str, evidence: Mapping[int, SourceResult], told
 
 
 def _is_of_tables(result: SourceResult) -> bool:
-    return is_stated(result.metadata) or bool(result.metadata.get("needs_computation"))
+    return is_stated(result.metadata) or bool(result.metadata.get(NEEDS))
 
 
 def _called(result: SourceResult) -> list[frozenset[str]]:

@@ -189,6 +189,10 @@ def evidence_key(record: EvidenceRecord) -> str:
     return base64.urlsafe_b64encode(digest).decode()
 
 
+# By what the metadata of what a source gives in place of a number tell that this would have to be computed.
+NEEDS = "needs_computation"
+
+
 def is_stated(metadata: Mapping[str, Any]) -> bool:
     """Whether evidence with this metadata is what its source was asked for, by what the words stand for: a number that
     was computed, or rows that meet the conditions."""

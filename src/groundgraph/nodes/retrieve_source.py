@@ -18,6 +18,7 @@ from groundgraph.core.characters import clean_text
 from groundgraph.core.computation import Computing, Proposal
 from groundgraph.core.errors import ModelError, SchemaChanged, SourceContractBroken, SourceError
 from groundgraph.core.evidence import (
+    NEEDS,
     EvidenceRecord,
     SourceResult,
     changed,
@@ -54,8 +55,6 @@ if TYPE_CHECKING:
     from groundgraph.answers.propose_computation import ProposeComputation
 
 # In place of what a source says would have to be computed: the outcome of a computation that a model proposes.
-
-NEEDS = "needs_computation"
 
 
 @dataclass(frozen=True)

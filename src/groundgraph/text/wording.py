@@ -37,13 +37,8 @@ def held_codes(codes: Sequence[str], text: str) -> list[str]:
 @lru_cache(maxsize=_KEPT)
 def code_name_stems(text: str) -> tuple[tuple[str, ...], ...]:
     """The stems of what `text` names with underscores, such as `max_size`; of those that have several."""
-    named = (tuple(stems(name)) for name in code_names(text))
+    named = (tuple(stems(name)) for name in _JOINED.findall(text))
     return tuple(name for name in named if len(name) > 1)
-
-
-def code_names(text: str) -> list[str]:
-    """What `text` names with underscores, as it is written."""
-    return _JOINED.findall(text)
 
 
 @lru_cache(maxsize=_KEPT)

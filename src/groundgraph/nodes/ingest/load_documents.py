@@ -216,7 +216,7 @@ def _warnings(loaded: Sequence[Loaded]) -> list[Reason]:
 def _titled(document: Document) -> Document:
     """`document`, which has the title that its file would have where it names none: else no reader could tell of
     "Installation" what is installed. A name that is none of a file says nothing."""
-    if document.title or document.kind not in ("documents",) or not Path(document.name).suffix:
+    if document.title or document.kind != "documents" or not Path(document.name).suffix:
         return document
     found = first_heading(document.text, document.body_start, document.media_type) or Path(document.name).stem
     return replace(document, metadata={**document.metadata, "title": found})

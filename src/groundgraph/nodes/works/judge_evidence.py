@@ -32,7 +32,7 @@ from groundgraph.answers.named_things import (
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter, reworded
 from groundgraph.answers.table_rows import row_doubt
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.evidence import SourceResult, changed, is_stated
+from groundgraph.core.evidence import NEEDS, SourceResult, changed, is_stated
 from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
@@ -54,8 +54,6 @@ from groundgraph.text.words import language_data
 
 # What says where in its table a row stands.
 _IN_TABLE = frozenset({"file_row", "key"})
-# What a source gives in place of a number that would have to be computed.
-NEEDS = "needs_computation"
 # Why evidence is left out that is of another product, say, than the question names.
 OTHER_VALUE = "other_value"
 
