@@ -38,7 +38,7 @@ WORST = 6
 # Functions that are not a matter of the text that somebody else wrote, or whose time is another's.
 LEFT_OUT = {
     "groundgraph.text.words.read_data": "reads the package's own data files",
-    "groundgraph.text.follow_up.small_talk": "its first parameter is the code of a language",
+    "groundgraph.text.small_talk.small_talk": "its first parameter is the code of a language",
     "groundgraph.ingest.metadata.glob_matches": "the pattern is the owner's, the name that of a file",
 }
 pytestmark = [pytest.mark.covers("F3", "F12", "fault 81", "L20")]

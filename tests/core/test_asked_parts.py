@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.text.follow_up import asked_parts, is_follow_up, parting_words, question_of
+from groundgraph.text.follow_up import asked_parts, is_follow_up, question_of
+from groundgraph.text.small_talk import parting_words
 from groundgraph.text.words import LANGUAGES
 
 PRINTER = "how much does the receipt printer cost?"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from groundgraph import InMemorySource
 from groundgraph.prompts import Prompts
-from groundgraph.text.follow_up import language_of
+from groundgraph.text.small_talk import language_of
 from groundgraph.text.words import LANGUAGES
 
 pytestmark = pytest.mark.covers("S5")

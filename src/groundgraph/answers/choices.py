@@ -29,11 +29,11 @@ from groundgraph.text.follow_up import (
     begins_asking,
     cue_phrases,
     is_leaning,
-    language_of,
     language_words,
     says,
     spoken_stems,
 )
+from groundgraph.text.small_talk import language_of
 from groundgraph.text.words import fold, small_words, stems
 
 # More values are no choice: they are another search.

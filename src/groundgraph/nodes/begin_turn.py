@@ -27,7 +27,7 @@ from groundgraph.prompts import Prompts, fence_of
 from groundgraph.settings.context import Context, chosen_fields, refuse_without_effect
 from groundgraph.settings.services import LimitSettings
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import language_of, small_talk
+from groundgraph.text.small_talk import language_of, small_talk
 from groundgraph.text.templates import compile_template, render, unknown_variables
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from groundgraph.nodes.node import evidence_scope
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import DIALOGUE_STATE, SOURCE_TYPE, Context, DialogueState, StateFact, dialogue_state
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import small_talk
+from groundgraph.text.small_talk import small_talk
 
 # The state of the dialogue as a turn keeps it: the names, and the facts by reference.
 

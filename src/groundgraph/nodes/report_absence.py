@@ -18,7 +18,7 @@ from groundgraph.prompts import Prompts
 from groundgraph.settings.answers import SynthesisSettings
 from groundgraph.settings.context import Context, Options, options_in_force
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import parting_words
+from groundgraph.text.small_talk import parting_words
 from groundgraph.text.templates import has_branch_without
 
 # What a template of the user's says when there are no results.

@@ -42,13 +42,13 @@ from groundgraph.text.find_cue import find_cue
 from groundgraph.text.follow_up import (
     holds_pronoun,
     own_words,
-    parting_words,
     question_behind,
     question_of,
     questions_in,
     standing_question,
 )
 from groundgraph.text.negation import says_denied
+from groundgraph.text.small_talk import parting_words
 from groundgraph.text.wording import marks_in, names_another
 from groundgraph.text.words import language_data
 

@@ -12,8 +12,6 @@ from groundgraph.core.latest import Latest
 from groundgraph.sources.sql.any_database import ComputingDatabase, Version
 from groundgraph.sources.sql.compute import Computation, compute, is_fit
 from groundgraph.sources.sql.read_question import (
-    LONGEST_VALUE,
-    Part,
     Reading,
     as_said,
     count_of_kind,
@@ -25,10 +23,10 @@ from groundgraph.sources.sql.read_question import (
     quantity_instead,
     read_computation,
     read_rows,
-    values_said,
 )
 from groundgraph.sources.sql.shape import TableShape, Vocabulary, column_stems, decode, table_stems
 from groundgraph.sources.sql.sql_dialect import may_match
+from groundgraph.sources.sql.values_in_question import LONGEST_VALUE, Part, values_said
 from groundgraph.text.find_cue import Cue, Language, find_cue, language_of
 from groundgraph.text.follow_up import (
     holds_pronoun,

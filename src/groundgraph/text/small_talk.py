@@ -1,0 +1,124 @@
+"""Messages that need no retrieval: greetings, farewells, thanks, acknowledgements, and what the bot itself is."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
+
+from groundgraph.text.follow_up import language_words
+from groundgraph.text.words import LANGUAGES, WORD, language_data, spoken_language, stems, words
+
+MAX_WORDS = 10
+MAX_TALK_CHARS = 120
+# So many words with a capital letter may end a greeting as a name: "Hi Anna", "Good morning, Anna Schmidt".
+NAME_WORDS = 2
+ACKNOWLEDGEMENT = "acknowledgement"
+_BETWEEN_CLAUSES_OR_SENTENCES = re.compile(r"[,;:.!…()\n—–]+")
+# The words with which a remark behind thanks begins, and how many content words it has at most.
+REMARKS = "remarks"
+REMARK_WORDS = 2
+
+
+def small_talk(message: str, languages: Sequence[str]) -> str | None:
+    """`greeting`, `farewell`, `thanks`, `acknowledgement` or `about` when the whole message is one, else None.
+
+    The first phrase that means something decides, an acknowledgement only where nothing else does; words around it
+    must be fillers of the same language, a name at its end, or, behind thanks, a remark that asks nothing and says
+    little. Emoji alone acknowledge.
+    """
+    spoken = tuple(words(message))
+    if not spoken:
+        return ACKNOWLEDGEMENT if _is_emoji(message) else None
+    if len(spoken) > MAX_WORDS:
+        return None
+    names = _names(message)
+    return next((kind for language in languages if (kind := _kind(spoken, language, names))), None)
+
+
+def language_of(message: str, before: str | None = None) -> str:
+    """The language of a message: of one that is small talk as a whole one that has its phrases, which may hold no stop
+    word, such as "Danke schön"; `before` is that of the messages before it. See `spoken_language`."""
+    detected = spoken_language(message, before)
+    if len(message) > MAX_TALK_CHARS or small_talk(message, [detected]):
+        return detected
+    return next((language for language in LANGUAGES if small_talk(message, [language])), detected)
+
+
+def _is_emoji(message: str) -> bool:
+    return any(unicodedata.category(sign) == "So" for sign in message)
+
+
+def _names(message: str) -> int:
+    """How many words at the end of `message` may be a name; -1 in a question."""
+    if "?" in message:
+        return -1
+    written = [found.group() for found in WORD.finditer(message)]
+    count = 0
+    while count < min(NAME_WORDS, len(written) - 1) and written[-1 - count].istitle():
+        count += 1
+    return count
+
+
+def _kind(spoken: tuple[str, ...], language: str, names: int) -> str | None:
+    phrases = _phrases(language)
+    found: str | None = None
+    position = 0
+    while position < len(spoken):
+        length = _longest(spoken, position, phrases)
+        if not length:
+            is_name = found in ("greeting", "farewell", "thanks") and len(spoken) - position <= names
+            return found if is_name or (found == "thanks" and _is_remark(spoken[position:], names)) else None
+        kind = phrases[spoken[position : position + length]]
+        if kind != "fillers" and found in (None, ACKNOWLEDGEMENT):
+            found = kind
+        position += length
+    return found
+
+
+def _is_remark(rest: tuple[str, ...], names: int) -> bool:
+    """Whether `rest`, behind thanks, is about the one who is thanked or what was got: "you're a lifesaver"."""
+    about = rest[0] in language_words("small_talk", REMARKS)
+    return about and names >= 0 and len(stems(" ".join(rest))) <= REMARK_WORDS
+
+
+def parting_words(message: str, languages: Sequence[str]) -> str | None:
+    """`thanks` or `farewell` when a short message asks nothing and one of its clauses is one, with a remark of at most
+    `REMARK_WORDS` content words around all that is small talk: "You are brilliant, thanks a million". Else None.
+
+    It may tell something too, so it is no reason not to look.
+    """
+    if "?" in message or len(list(words(message))) > MAX_WORDS:
+        return None
+    clauses = [tuple(words(clause)) for clause in _BETWEEN_CLAUSES_OR_SENTENCES.split(message)]
+    return next((kind for language in languages if (kind := _parting_kind(clauses, language))), None)
+
+
+def _parting_kind(clauses: Sequence[tuple[str, ...]], language: str) -> str | None:
+    said = list(chain.from_iterable(_phrases_in(clause, language) for clause in clauses))
+    kind = next((kind for kind, _ in said if kind in ("thanks", "farewell")), None)
+    rest = " ".join(word for kind, word in said if kind is None)
+    return kind if len(stems(rest)) <= REMARK_WORDS else None
+
+
+def _phrases_in(clause: tuple[str, ...], language: str) -> Iterator[tuple[str | None, str]]:
+    """Kind and words of each phrase of small talk with which `clause` begins, and of each word behind them."""
+    phrases = _phrases(language)
+    position = 0
+    while length := _longest(clause, position, phrases):
+        yield phrases[clause[position : position + length]], " ".join(clause[position : position + length])
+        position += length
+    yield from ((None, word) for word in clause[position:])
+
+
+def _longest(spoken: tuple[str, ...], position: int, phrases: Mapping[tuple[str, ...], str]) -> int:
+    """How many words the longest of `phrases` has that stands in `spoken` at `position`; 0 where none does."""
+    return next((n for n in range(MAX_WORDS, 0, -1) if spoken[position : position + n] in phrases), 0)
+
+
+@cache
+def _phrases(language: str) -> dict[tuple[str, ...], str]:
+    lists: dict[str, list[str]] = language_data(language, "small_talk")
+    return {tuple(words(phrase)): kind for kind, own in lists.items() if kind != REMARKS for phrase in own}
