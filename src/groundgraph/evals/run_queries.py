@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import GroundGraphError
+from groundgraph.core.evidence import NEEDS
 from groundgraph.evals.corpus_base import PASSAGE, SqlCorpus, weaviate_prefix
 from groundgraph.evals.dataset import Corpus, Query
 from groundgraph.graph.retrieval import retrieval_graph
@@ -26,7 +27,7 @@ SQL_KINDS = ("sql", "database")
 _IN_ORDER = {"reorder": None, "cluster_strategy": None, "rotation": None}
 _REORDERING = frozenset({"reorder", "rotation"})
 _OWN_OPTIONS = ("path", "prefix", "fields", "description")
-COMPUTED = frozenset(["computed", "needs_computation"])
+COMPUTED = frozenset(["computed", NEEDS])
 _SEARCH_OPTIONS = ("text_index", "pool_size", "statement_timeout", "vector_weight")
 WEIGHT = "vector_weight"
 

@@ -22,8 +22,14 @@ _LEAST_BAR = 0.6
 
 
 @dataclass
-class ProcessView:
-    """The template's view of it, within the room of one page. Texts of others are HTML already."""
+class _View:
+    """A template's view of a recorded turn, within the room of one page. Texts of others are HTML already.
+
+    Attributes:
+        turn: what was recorded.
+        words: of the turn's language.
+        room: of the page.
+    """
 
     turn: RecordedTurn
     words: Words
@@ -33,6 +39,10 @@ class ProcessView:
     def record(self) -> Mapping[str, Any]:
         """The record."""
         return self.turn.record
+
+
+class ProcessView(_View):
+    """How the evidence was found."""
 
     @property
     def steps(self) -> Shown[dict[str, Any]]:
@@ -196,24 +206,8 @@ class ProcessView:
 _FAILED = ("failed", "timed_out", "schema_changed")
 
 
-@dataclass
-class TurnView:
-    """The template's view of a recorded turn, within the room of one page. Texts of others are HTML already.
-
-    Attributes:
-        turn: what was recorded.
-        words: of the turn's language.
-        room: of the page.
-    """
-
-    turn: RecordedTurn
-    words: Words
-    room: Room
-
-    @property
-    def record(self) -> Mapping[str, Any]:
-        """The record."""
-        return self.turn.record
+class TurnView(_View):
+    """The turn, and the rest of its page in `process`."""
 
     @property
     def process(self) -> ProcessView:

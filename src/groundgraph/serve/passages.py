@@ -7,6 +7,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
@@ -183,16 +184,22 @@ def page_picture(path: Path, number: int, password: str | None) -> bytes:
         IngestError: the file cannot be read.
         IndexError: it has no such page.
     """
+    with _page(path, number, password) as page:
+        bitmap = page.render(scale=min(_SCALE, _MOST_PIXELS / max(page.get_size())))
+        try:
+            return _png(bitmap)
+        finally:
+            bitmap.close()
+
+
+@contextmanager
+def _page(path: Path, number: int, password: str | None) -> Iterator[Any]:
+    """Page `number`, which no other thread may use meanwhile: PDFium is used by one at a time."""
     pdfium = optional_package("pypdfium2", "a PDF")
     with opened(pdfium, path, password) as pdf, PDFIUM:
         page = pdf[number - 1]
         try:
-            scale = min(_SCALE, _MOST_PIXELS / max(page.get_size()))
-            bitmap = page.render(scale=scale)
-            try:
-                return _png(bitmap)
-            finally:
-                bitmap.close()
+            yield page
         finally:
             page.close()
 
@@ -211,9 +218,7 @@ def quote_boxes(path: Path, number: int, quotes: Sequence[str], password: str | 
         IngestError: the file cannot be read.
         IndexError: it has no such page.
     """
-    pdfium = optional_package("pypdfium2", "a PDF")
-    with opened(pdfium, path, password) as pdf, PDFIUM:
-        page = pdf[number - 1]
+    with _page(path, number, password) as page:
         text_page = page.get_textpage()
         try:
             width, height = page.get_size()
@@ -226,7 +231,6 @@ def quote_boxes(path: Path, number: int, quotes: Sequence[str], password: str | 
             return boxes
         finally:
             text_page.close()
-            page.close()
 
 
 def _place(text: str, quote: str) -> tuple[int, int] | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal
 
-from groundgraph.core.evidence import SourceResult, jsonable
+from groundgraph.core.evidence import NEEDS, SourceResult, jsonable
 from groundgraph.core.latest import Latest
 from groundgraph.sources.sql.any_database import ComputingDatabase, Version
 from groundgraph.sources.sql.compute import Computation, compute, is_fit
@@ -302,8 +302,8 @@ class Computer:
             "No row that was found is the answer by itself."
         )
         tables = [shape.name for shape in shapes]
-        metadata = {"needs_computation": True, "needs": needs, "tables": tables, "section": "computation", **why}
-        return SourceResult(content, f"needs_computation:{needs}", *self._named, 1.0, metadata)
+        metadata = {NEEDS: True, "needs": needs, "tables": tables, "section": "computation", **why}
+        return SourceResult(content, f"{NEEDS}:{needs}", *self._named, 1.0, metadata)
 
     def _with_values(
         self, database: ComputingDatabase, shapes: Sequence[TableShape], asked: Question

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -101,14 +102,24 @@ def with_commas(parts: Sequence[ColumnElement[Any]]) -> ColumnElement[Any]:
 class AnyDatabase(ABC):
     """A user's database, opened read-only. Every method blocks and may be called from any thread.
 
+    Args:
+        source: the name of the source, for messages.
+        where: what the database is called in messages.
+
     Raises:
         SourceUnavailable: from every method, when the database cannot be read.
     """
 
-    @property
-    @abstractmethod
-    def where(self) -> str:
-        """What the database is called in messages."""
+    def __init__(self, source: str, where: str) -> None:
+        self.where = where
+        self._source = source
+        self._guard = threading.Lock()
+        self._closed = False
+
+    def _require_open(self) -> None:
+        """Raise what a source that was closed says."""
+        if self._closed:
+            raise SourceUnavailable(f"The source '{self._source}' is closed.")
 
     @property
     @abstractmethod

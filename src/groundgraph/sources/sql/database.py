@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,18 +36,11 @@ class SqliteDatabase(ComputingDatabase):
 
     def __init__(self, location: str | Path, *, source: str) -> None:
         self._path = None if isinstance(location, str) else location
+        super().__init__(source, f"'{self._path.absolute()}'" if self._path else "in memory")
         self._uri = location if isinstance(location, str) else ""
-        self._source = source
         self._engine: Engine | None = None
         self._file: tuple[int, ...] = ()
         self._probe: sqlite3.Connection | None = None
-        self._guard = threading.Lock()
-        self._closed = False
-
-    @property
-    def where(self) -> str:
-        """What the database is called in messages."""
-        return f"'{self._path.absolute()}'" if self._path else "in memory"
 
     @property
     def identity(self) -> str:
@@ -63,8 +55,7 @@ class SqliteDatabase(ComputingDatabase):
         """
         file = self._stat()
         with self._guard, self._typed_errors():
-            if self._closed:
-                raise SourceUnavailable(f"The source '{self._source}' is closed.")
+            self._require_open()
             if file[:2] != self._file[:2] or (file != self._file and self._is_in_closed_folder()):
                 # Open connections do not notice that another file took the place of the old one; and those to a
                 # folder that cannot be written to may have been told that the file never changes.
@@ -125,8 +116,7 @@ class SqliteDatabase(ComputingDatabase):
             SourceUnavailable: the database cannot be read.
         """
         with self._guard:
-            if self._closed:
-                raise SourceUnavailable(f"The source '{self._source}' is closed.")
+            self._require_open()
             # Parameters have names: SQLAlchemy takes a column called `%(` for the beginning of one without.
             self._engine = self._engine or create_engine(
                 "sqlite://", creator=self._connect, poolclass=QueuePool, pool_size=_KEPT, max_overflow=-1,

@@ -330,20 +330,13 @@ class PortableDatabase(AnyDatabase):
     """
 
     def __init__(self, address: OtherAddress, *, source: str, wanted: Wanted) -> None:
+        super().__init__(source, f"'{address.shown}'")
         self._address = address
-        self._source = source
         self._wanted = wanted
         self._rows_took = 0.0
         self._connections: Connections | None = None
         self._seen: tuple[float, Version] | None = None
         self._shapes: list[TableShape] = []
-        self._guard = threading.Lock()
-        self._closed = False
-
-    @property
-    def where(self) -> str:
-        """What the database is called in messages."""
-        return f"'{self._address.shown}'"
 
     @cached_property
     def identity(self) -> str:
@@ -452,8 +445,7 @@ class PortableDatabase(AnyDatabase):
     def _run(self, work: Callable[[Connection], T]) -> T:
         with typed_errors(self._source, self.where):
             with self._guard:
-                if self._closed:
-                    raise SourceUnavailable(f"The source '{self._source}' is closed.")
+                self._require_open()
                 self._connections = self._connections or open_connections(self._address.url)
                 connections = self._connections
             return connections.run(work)

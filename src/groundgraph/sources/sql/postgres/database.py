@@ -68,22 +68,15 @@ class PostgresDatabase(ComputingDatabase):
         options: PostgresOptions,
         follow_rows: bool = True,
     ) -> None:
+        super().__init__(source, f"'{address.shown}'")
         self._address = address
-        self._source = source
         self._wanted = wanted
         self._options = options
         self.follow_rows = follow_rows
         self.in_file = False
         self._engine: Any = None
         self._seen: _Seen | None = None
-        self._guard = threading.Lock()
         self._looking = threading.Lock()
-        self._closed = False
-
-    @property
-    def where(self) -> str:
-        """What the database is called in messages."""
-        return f"'{self._address.shown}'"
 
     @cached_property
     def identity(self) -> str:
@@ -252,8 +245,7 @@ class PostgresDatabase(ComputingDatabase):
 
     def _pool(self) -> Any:
         with self._guard:
-            if self._closed:
-                raise SourceUnavailable(f"The source '{self._source}' is closed.")
+            self._require_open()
             if self._engine is None:
                 self._engine = make_engine(
                     self._address,
