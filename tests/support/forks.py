@@ -58,6 +58,8 @@ def without_rights() -> None:
 
 def with_small_files() -> None:
     """Enough to open the files, and too little for a turn."""
+    # A module that changed would be compiled into a file that is cut, and broken for whoever loads it next.
+    sys.dont_write_bytecode = True
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
 
 

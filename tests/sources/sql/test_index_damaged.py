@@ -247,7 +247,8 @@ asyncio.run(main())
 
 
 def ask_on_a_full_disk(path: Path, *words: str) -> list[str]:
-    command = [sys.executable, "-c", SMALL_FILES, str(path), *words]
+    # Without -B a module that changed would be compiled into a file that is cut, and broken for whoever loads it next.
+    command = [sys.executable, "-B", "-c", SMALL_FILES, str(path), *words]
     ran = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=True)
     return ran.stdout.splitlines()
 
