@@ -16,7 +16,7 @@ print(*sys.modules)
 graph.invoke({"question": "Which pump is red?"})
 print(*sys.modules)
 """
-HEAVY = {"weaviate", "cohere", "langchain_community", "sqlalchemy", "numpy", "pypdfium2", "trafilatura"}
+HEAVY = {"weaviate", "cohere", "langchain_community", "sqlalchemy", "numpy", "tantivy", "pypdfium2", "trafilatura"}
 STAGES = {"nodes.decompose_question", "nodes.path_choice", "nodes.rewrite_question", "nodes.works.backfill_facts"}
 
 
