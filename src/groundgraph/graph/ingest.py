@@ -38,8 +38,7 @@ from groundgraph.nodes.ingest.finish_ingest import finish_ingest
 from groundgraph.nodes.ingest.load_documents import load_documents
 from groundgraph.nodes.ingest.work import IngestEvent, Job, Plan
 from groundgraph.nodes.ingest.write_documents import write_documents
-from groundgraph.nodes.ingest.write_matching_texts import write_matching_texts
-from groundgraph.nodes.ingest.write_qualifying_texts import write_qualifying_texts
+from groundgraph.nodes.ingest.write_texts import write_matching_texts, write_qualifying_texts
 from groundgraph.settings.load_settings import GivenSettings
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.knowledge_base.schema import LOCK_TIMEOUT

@@ -13,7 +13,7 @@ from groundgraph.core.document import Document
 from groundgraph.graph.ingest import ingest_graph, run_ingest
 from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.ingest.load_document import load_document, read_document
-from groundgraph.ingest.load_pdf import pdf_tables, with_tables
+from groundgraph.ingest.pdf_tables import pdf_tables, with_tables
 from groundgraph.nodes.ingest import load_documents
 
 pytestmark = pytest.mark.covers("A13")

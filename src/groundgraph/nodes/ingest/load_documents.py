@@ -23,9 +23,9 @@ from groundgraph.core.secret_mask import masked
 from groundgraph.ingest.find_files import FoundFile
 from groundgraph.ingest.ingest_report import Reason, ReportValues, combined, reasons
 from groundgraph.ingest.load_document import read_document
-from groundgraph.ingest.load_pdf import pdf_tables, with_tables
 from groundgraph.ingest.load_text import first_heading
 from groundgraph.ingest.metadata import MetadataRules, glob_matches, with_metadata
+from groundgraph.ingest.pdf_tables import pdf_tables, with_tables
 from groundgraph.ingest.readers import READERS, Readers
 from groundgraph.nodes.ingest.work import NO_TEXT, ChainsOf, IngestEvent, Job, Plan, reason_of
 from groundgraph.resilience.blocking import run_blocking
