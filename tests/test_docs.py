@@ -1,4 +1,5 @@
-"""The pages of docs/ are true: their code and configurations run, their links lead somewhere."""
+"""The pages of docs/ are true: their code and configurations run, their links lead somewhere, and so do those that a
+newcomer reads first."""
 
 from __future__ import annotations
 
@@ -11,15 +12,16 @@ from documented import ROOT, all_blocks, blocks, build_configuration, run_comman
 from forks import run_code
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+ALL = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *PAGES]
 # A block without a kind is a drawing; `text` is what the commands print; `yml` is YAML that is no
 # configuration, `console` what a server is needed for.
 KINDS = {"", "text", "bash", "python", "yaml", "yml", "json", "sql", "console", "mermaid"}
 
 
-def _each(kind: str) -> list[object]:
+def _each(kind: str, pages: list[Path]) -> list[object]:
     return [
         pytest.param(text, id=f"{page.stem}-{number}")
-        for page in PAGES
+        for page in pages
         for number, text in enumerate(blocks(page, kind), 1)
     ]
 
@@ -30,13 +32,13 @@ def test_every_block_is_of_a_known_kind(page: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("code", _each("python"))
+@pytest.mark.parametrize("code", _each("python", PAGES))
 def test_the_python_code_runs(code: str, tmp_path: Path) -> None:
     ended, printed = run_code(code, tmp_path)
     assert ended == 0, printed
 
 
-@pytest.mark.parametrize("text", _each("yaml"))
+@pytest.mark.parametrize("text", _each("yaml", ALL))
 def test_the_configuration_loads_and_builds(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
     build_configuration(text, tmp_path)
@@ -51,7 +53,7 @@ def test_the_commands_run(page: Path, tmp_path: Path) -> None:
     assert page.stem == "tutorial" or [text for text in blocks(page, "text") if text.strip() not in run.stdout] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", ALL, ids=lambda page: page.stem)
 def test_the_links_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\((?!https?://)([^)#]+)\)", page.read_text("utf-8")):
         assert (page.parent / link).exists(), link

@@ -1,4 +1,4 @@
-"""The documentation is true: its commands and code run, its pictures and paths are those of the code."""
+"""README and ARCHITECTURE are true: their commands and code run, their pictures and paths are those of the code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from documented import ROOT, all_blocks, blocks, build_configuration, run_commands
+from documented import ROOT, all_blocks, blocks, run_commands
 from forks import run_code
 from pictures import GRAPHS, PAGE, with_pictures
 
@@ -46,12 +46,6 @@ def test_the_python_code_runs(code: str, tmp_path: Path) -> None:
     assert ended == 0, printed
 
 
-@pytest.mark.parametrize("text", blocks(README, "yaml"))
-def test_the_configuration_loads_and_builds(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
-    build_configuration(text, tmp_path)
-
-
 def test_the_pictures_are_the_graphs() -> None:
     text = PAGE.read_text("utf-8")
     assert with_pictures(text) == text, "run `make docs`"
@@ -60,12 +54,6 @@ def test_the_pictures_are_the_graphs() -> None:
 def test_the_documents_that_a_newcomer_reads_are_short() -> None:
     assert len(README.read_text("utf-8").splitlines()) <= 150
     assert len((ROOT / "ARCHITECTURE.md").read_text("utf-8").splitlines()) <= 90
-
-
-def test_the_paths_in_the_documentation_exist() -> None:
-    for name in ("README.md", "ARCHITECTURE.md"):
-        for link in re.findall(r"\]\((?!https?://)([^)#]+)\)", (ROOT / name).read_text("utf-8")):
-            assert (ROOT / link).exists(), f"{name} links to {link}"
 
 
 def test_the_paths_in_the_architecture_exist() -> None:

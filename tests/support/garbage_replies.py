@@ -42,7 +42,7 @@ _PIECES = [
 def garbage(random: Random, right: str) -> str:
     """The text of one reply: `right` whole or broken, plain or wrapped, or noise."""
     text = random.choice([_right, _json, _noise, _deep])(random, right)
-    text = random.choice([_plain, _fenced, _chatty, _thinking])(random, text)
+    text = random.choice([plain, fenced, _chatty, _thinking])(random, text)
     return text[: random.randrange(len(text) + 1)] if random.random() < 0.3 else text
 
 
@@ -65,11 +65,13 @@ def _deep(random: Random, right: str) -> str:
     return random.choice(["[", '{"a":', "'", '"', "-", " ", "question "]) * random.choice([3, 500, 20_000]) + right
 
 
-def _plain(random: Random, text: str) -> str:
+def plain(random: Random, text: str) -> str:
+    """The text as it is."""
     return text
 
 
-def _fenced(random: Random, text: str) -> str:
+def fenced(random: Random, text: str) -> str:
+    """The text as code."""
     return f"{random.choice(['```json', '```', '~~~'])}\n{text}\n{random.choice(['```', ''])}"
 
 

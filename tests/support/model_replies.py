@@ -6,6 +6,7 @@ import json
 from random import Random
 from typing import Any
 
+from garbage_replies import fenced, plain
 from incident_sources import FIELDS, QUERY
 
 from groundgraph.testing import Reply
@@ -37,7 +38,7 @@ def model_reply(random: Random) -> Reply:
     if random.random() < 0.04:
         return Reply(status=random.choice([400, 429, 500]), headers={"Retry-After": "0"})
     text = random.choice([_valid, _valid, _absurd, _noise])(random)
-    text = random.choice([_plain, _plain, _fenced, _chatty, _thinking])(text, random)
+    text = random.choice([plain, plain, fenced, _chatty, _thinking])(random, text)
     if random.random() < 0.2:
         text = text[: random.randrange(len(text) + 1)]
     if random.random() < 0.1:
@@ -84,17 +85,9 @@ def _value(random: Random, depth: int) -> Any:
     return {random.choice(names): _value(random, depth - 1) for _ in range(random.randint(0, 3))}
 
 
-def _plain(text: str, random: Random) -> str:
-    return text
-
-
-def _fenced(text: str, random: Random) -> str:
-    return f"{random.choice(['```json', '```', '~~~'])}\n{text}\n{random.choice(['```', ''])}"
-
-
-def _chatty(text: str, random: Random) -> str:
+def _chatty(random: Random, text: str) -> str:
     return f"{random.choice(_PROSE)}\n{text}\n{random.choice(_PROSE)}"
 
 
-def _thinking(text: str, random: Random) -> str:
+def _thinking(random: Random, text: str) -> str:
     return f"{random.choice(['<think>', '<reasoning>', ''])}hm {{}} {_noise(random)}</think>{text}"
