@@ -10,18 +10,12 @@ from urllib.parse import quote
 import pytest
 from pydantic import SecretStr
 
-from groundgraph.core import secret_mask
 from groundgraph.core.secret_mask import know_secrets, mask, secrets_in
 from groundgraph.settings.load_settings import load_settings
 
 KEY = 'sk-CANARY7Q/+9xZ_pL3vR8m"W2'
 
 pytestmark = pytest.mark.covers("F5", "fault 91")
-
-
-@pytest.fixture(autouse=True)
-def _fresh(monkeypatch):
-    monkeypatch.setattr(secret_mask, "_known", set())
 
 
 def b64(text: str) -> str:

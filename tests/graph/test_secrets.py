@@ -11,7 +11,6 @@ from turns import QUESTION, ask, build, docs
 from written_source import Written
 
 from groundgraph import Context, GroundedSource, SourceResult, load_settings, open_graph
-from groundgraph.core import secret_mask
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.report.turn_page import turn_page
@@ -28,11 +27,6 @@ FORMS = {
     "cut": f"{KEY[:11]}***{KEY[-6:]}",
     "first": KEY[:14],
 }
-
-
-@pytest.fixture(autouse=True)
-def _fresh(monkeypatch):
-    monkeypatch.setattr(secret_mask, "_known", set())
 
 
 def shown(text: str, form: str) -> list[str]:

@@ -27,6 +27,14 @@ def folder_of(place: Path, **texts: str | bytes) -> Path:
     return folder
 
 
+def of_parts(document: Document) -> list[Chunk]:
+    """A chunk for each part of the document."""
+    return [
+        Chunk(document, n, part.start, part.end, (), document.text[part.start : part.end], metadata=part.metadata)
+        for n, part in enumerate(document.parts)
+    ]
+
+
 def own_text(chunk: Chunk) -> list[str]:
     return [chunk.text]
 

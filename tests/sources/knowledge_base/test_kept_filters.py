@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from filled_base import fill
+from filled_base import fill, of_parts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.core.document import Chunk, Document, Part
+from groundgraph.core.document import Document, Part
 from groundgraph.sources.knowledge_base import allowed_chunks
 from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks, KeptFilters
 from groundgraph.sources.knowledge_base.schema import Revision, open_for_reading
@@ -24,13 +24,6 @@ TENANTS = 40
 STATE = Revision("base", 1)
 VALUES = [0, 1, True, 1.0, "1", "a", ["a", "b"], None]
 Judged = Callable[[dict[str, Any]], AllowedChunks]
-
-
-def of_parts(document: Document) -> list[Chunk]:
-    return [
-        Chunk(document, n, part.start, part.end, (), document.text[part.start : part.end], metadata=part.metadata)
-        for n, part in enumerate(document.parts)
-    ]
 
 
 def table(name: str, *records: dict[str, Any], **metadata: Any) -> Document:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from asking import opened
-from filled_base import fill
+from filled_base import fill, of_parts
 
 from groundgraph.core.document import Chunk, Document, Part
 from groundgraph.core.evidence import SourceResult
@@ -26,13 +26,6 @@ def table(name: str, *records: dict, kind: str = "documents", **metadata) -> Doc
     """One document whose parts are records of the same text."""
     parts = tuple(Part(n * 10, n * 10 + 10, record) for n, record in enumerate(records))
     return Document(name, "apple pie\n" * len(records), metadata=metadata, kind=kind, parts=parts)
-
-
-def of_parts(document: Document) -> list[Chunk]:
-    return [
-        Chunk(document, n, part.start, part.end, (), document.text[part.start : part.end], metadata=part.metadata)
-        for n, part in enumerate(document.parts)
-    ]
 
 
 @pytest.fixture
