@@ -224,7 +224,7 @@ async def test_a_question_is_text_in_the_title_as_well(place):
 
 
 async def test_a_huge_record_is_cut_to_the_limit_and_says_so_with_every_shown_quote_in_its_place():
-    record = huge(await english_turn(), passages=60, characters=8000)
+    record = huge(await english_turn(), passages=60, characters=4000)
     page = turn_page(record)
     assert MAX_BYTES / 3 < len(page.encode()) <= MAX_BYTES
     elements = check_inert(page)
