@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import inspect
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
@@ -11,9 +12,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import certifi
+import langgraph.graph._branch as graph_branch
 import langgraph.graph.state as graph_state
 import pytest
-from langgraph._internal import _serde
+from langgraph._internal import _runnable, _serde
 from langgraph.pregel import _utils
 
 
@@ -27,6 +29,9 @@ def known_once() -> Generator[None, None, None]:
         one.flush()
         patch.setenv("SSL_CERT_FILE", one.name)
         patch.setattr(graph_state, "get_type_hints", _hints(graph_state.get_type_hints))
+        patch.setattr(graph_branch, "get_type_hints", _hints(graph_branch.get_type_hints))
+        signatures = {**vars(inspect), "signature": _by_code(inspect.signature)}
+        patch.setattr(_runnable, "inspect", SimpleNamespace(**signatures))
         patch.setattr(_serde, "collect_allowlist_from_schemas", _allowed(_serde.collect_allowlist_from_schemas))
         instructions = functools.cache(lambda code: tuple(dis.get_instructions(code)))
         patch.setattr(_utils, "dis", SimpleNamespace(get_instructions=instructions))
@@ -34,13 +39,29 @@ def known_once() -> Generator[None, None, None]:
 
 
 def _hints(read: Any) -> Any:
-    of_class = functools.cache(read)
+    of_class, of_function = functools.cache(read), _by_code(read)
 
     def hints(of: Any, **how: Any) -> Any:
-        # The steps of each graph are others, and would be kept with all that they hold.
-        return of_class(of, **how) if isinstance(of, type) else read(of, **how)
+        return of_class(of, **how) if isinstance(of, type) else of_function(of, **how)
 
     return hints
+
+
+def _by_code(read: Any) -> Any:
+    """What `read` tells of a function by the function's code: the steps of each graph are others, made of the same
+    code, and would be kept with all that they hold. Only the defaults of their parameters might differ."""
+    known: dict[tuple[Any, ...], Any] = {}
+
+    def told(of: Any, **how: Any) -> Any:
+        code = getattr(of, "__code__", None)
+        if code is None or hasattr(of, "__wrapped__"):
+            return read(of, **how)
+        key = (type(of), code, *how.items())
+        if key not in known:
+            known[key] = read(of, **how)
+        return known[key]
+
+    return told
 
 
 def _allowed(read: Any) -> Any:
