@@ -11,8 +11,8 @@ from langchain_core.runnables.graph import Graph
 from groundgraph.settings.settings import Settings
 
 _HOMES = ("groundgraph.nodes", "groundgraph.nodes.ingest")
-# The one file that holds several steps.
-_STYLES = "groundgraph.nodes.answer_styles"
+# The files that hold several steps.
+_SEVERAL = ("groundgraph.nodes.answer_styles", "groundgraph.nodes.ingest.write_texts")
 
 
 def with_descriptions(graph: Graph) -> Graph:
@@ -26,9 +26,10 @@ def with_descriptions(graph: Graph) -> Graph:
 def description_of(step: str) -> str:
     """What the step called `step` does, in a sentence; empty for what is no step of ours.
 
-    It is the first line of the step's own file, or of its function where that is one of an answer's styles.
+    It is the first line of the step's own file, or of its function where a file holds several.
     """
-    places = [*(sys.modules.get(f"{home}.{step}") for home in _HOMES), getattr(sys.modules.get(_STYLES), step, None)]
+    places = [sys.modules.get(f"{home}.{step}") for home in _HOMES]
+    places += [getattr(sys.modules.get(file), step, None) for file in _SEVERAL]
     text = next((place.__doc__ for place in places if place is not None and place.__doc__), "")
     return text.strip().partition("\n\n")[0].replace("\n", " ")
 

@@ -13,7 +13,7 @@ from groundgraph.nodes.ingest.work import ChainsOf, Job, call_for_each, chain_st
 
 
 def write_qualifying_texts(chains_of: ChainsOf, *, at_once: int) -> Any:
-    """The node: says for each chunk what its document is about, so that it keeps its meaning when it stands alone.
+    """Says for each chunk what its document is about, so that it keeps its meaning when it stands alone.
 
     Args:
         chains_of: the chains of a kind of data.
@@ -38,7 +38,7 @@ def _qualified(job: Job, answer: Any) -> Job | Reason:
 
 
 def write_matching_texts(chains_of: ChainsOf, *, at_once: int) -> Any:
-    """The node: writes the texts by which each chunk is found; they know the qualifying text.
+    """Writes the texts by which each chunk is found; they know the qualifying text.
 
     Args:
         chains_of: the chains of a kind of data.
