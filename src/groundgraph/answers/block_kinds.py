@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-Kind = Literal["prose", "heading", "code", "doctest", "link", "item", "table", "rows"]
-"""What lines begin. `link` is an image, or where a name leads to: part of the text, and no answer."""
+Kind = Literal["prose", "heading", "code", "doctest", "item", "table", "rows"]
+"""What lines begin."""
 
 # However deep it is set in: in an item of a list, in a note of MkDocs.
 FENCE = re.compile(r"\A *(```|~~~)")
@@ -22,9 +22,9 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("code", FENCE),
     ("code", DIRECTIVE),
     ("doctest", re.compile(r"\A *>>> ")),
-    # An image of reStructuredText, where a link leads to, and what a name stands for.
+    # An image of reStructuredText, where a link leads to, and what a name stands for: part of the text, and no answer.
     (
-        "link",
+        "heading",
         re.compile(
             r"\A *(?:\.\. (?:(?:image|figure|contents|sectnum|include)::|\|[^|\n]+\| [a-z][\w-]*::"
             r"|_(?:`[^`\n]+`|(?:[^:`\n\\]|\\.)+):(?=\s|\Z))|__ \S)"

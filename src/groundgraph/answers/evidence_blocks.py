@@ -77,9 +77,6 @@ def blocks_of(shape: Shape) -> tuple[Block, ...]:
     for kind, low, high in _runs(shape):
         own = text[low:high]
         start, end = high - len(own.lstrip()), low + len(own.rstrip())
-        if kind == "link":
-            blocks.append(Block(start, end, "prose", aside=True))
-            continue
         example = kind == "prose" and blocks and _is_example(text, blocks[-1], start)
         shown: Kind = "code" if example or kind == "doctest" else kind
         blocks.append(Block(start, end, shown, is_link_only(own, shown)))
@@ -186,8 +183,6 @@ def _goes_on(kind: Kind, line: _Line, indent: int) -> bool:
         return False
     if kind == "prose" and line.kind == "item":
         return not _BEGINS_LIST.match(line.text)
-    if kind == "link":
-        return deeper or line.kind == "link"
     return kind == "doctest" or (kind == line.kind and kind in ("prose", "table"))
 
 
