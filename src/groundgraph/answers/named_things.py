@@ -210,8 +210,8 @@ def _dates_in(text: str) -> tuple[str, tuple[Date, ...]]:
     return rest, tuple({(one.year, one.month, one.day, one.swapped): one for one in dates}.values())
 
 
-# Of a question that names more dates, the first are looked at; and so much around a date tells whether it is a bound.
-_MOST_DATES, _AROUND = 10, 40
+# Of a question that names more dates, the first are looked at.
+_MOST_DATES = 10
 
 
 def _is_bound(question: str, dates: Sequence[Date]) -> bool:

@@ -87,10 +87,6 @@ class Cue:
         """All parts in one."""
         return " ".join(self.parts)
 
-    def is_met_by(self, text: str) -> bool:
-        """Whether `text` says the word that decided: a row that says "first" answers a question for the first step."""
-        return not self.offered and bool(self.asking) and self.asking <= set(map(stem, words(text)))
-
 
 @cache
 def _language(code: str) -> Language:

@@ -98,12 +98,12 @@ class Computer:
             asked: the question.
             shapes: the tables that it was routed to, the best first.
             tables: all of the source.
-            best: the text of the best row; a question for "the first step" is answered by a row that says "first".
+            best: the text of the best row.
         """
         cue = find_cue(asked.said)
         if cue is None:
             return self._excluded(asked, shapes)
-        if cue.is_met_by(best) or is_named_so(cue, shapes) or _is_filtered(cue, asked.filters):
+        if is_named_so(cue, shapes) or _is_filtered(cue, asked.filters):
             return None
         why: dict[str, Any] = {}
         if self._database and cue.function == "count":
