@@ -32,7 +32,6 @@ _ACRONYM = re.compile(r"[A-ZА-ЯЁ]{2,6}s?")
 _BEGINS = frozenset('.!?:;…\n>|*_#"“«„([—–-')
 # And a few words before a colon at the beginning are a heading.
 _LEADS_IN = re.compile(r"(?:\s++[\w'’-]++){0,3}+[*_]*+:")
-_TITLE_SHARE = 0.75
 
 
 def check_names(answer: CheckedAnswer) -> list[Flag]:
@@ -61,10 +60,7 @@ def _named(answer: CheckedAnswer, claim: Claim, language: str) -> Iterator[str]:
     """The names in `claim`, and its first word where that stands in a name's place."""
     if not language_data(language, "nouns_have_capitals"):
         yield from _first_name(answer, claim)
-    ended = claim.text.rstrip('*_"”»)').endswith(".")
-    # What has a label or a full stop is stated, however many capitals it has.
-    stated = (ended or bool(claim.labels)) and not claim.text.startswith("#") and not claim.text.endswith(":")
-    yield from names_in(claim.text, language, stated=stated)
+    yield from names_in(claim.text, language)
 
 
 # The first word of a sentence, and up to two behind it.
@@ -117,14 +113,9 @@ def _asking_for_names() -> frozenset[str]:
     return frozenset(map(fold, language_words("asks_for", "name")))
 
 
-def names_in(sentence: str, language: str = "en", *, stated: bool = False) -> Iterator[str]:
-    """The names in `sentence`; where all nouns of its `language` have a capital, only the acronyms.
-
-    What looks like a title has none, unless it is `stated`.
-    """
+def names_in(sentence: str, language: str = "en") -> Iterator[str]:
+    """The names in `sentence`; where all nouns of its `language` have a capital, only the acronyms."""
     text = CODE.sub(" ` ", bare(sentence))
-    if not stated and _is_title(text):
-        return
     for found in _NAME.finditer(text):
         before = text[max(0, found.start() - 20) : found.start()].rstrip(" \t")
         name = found.group()
@@ -150,12 +141,6 @@ def _named_at_beginning(words: str) -> str:
 def _names(part: str) -> bool:
     """Whether a word is more than a stop word, a month or a unit; a code is looked for where the numbers are."""
     return not (fold(part) in stop_words() or month_of(part) or unit_of(part) or any(map(str.isdigit, part)))
-
-
-def _is_title(text: str) -> bool:
-    """Whether most of the longer words have a capital, as in a heading."""
-    longer = re.findall(r"[^\W\d_]{4,}", text)
-    return len(longer) > 1 and sum(word[0].isupper() for word in longer) >= _TITLE_SHARE * len(longer)
 
 
 def _is_known(name: str, known: frozenset[str], initials: Sequence[str]) -> bool:
