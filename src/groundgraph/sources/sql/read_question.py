@@ -324,26 +324,17 @@ def is_plainly_looked_up(cue: Cue, conditions: Mapping[str, Any]) -> bool:
 
 def is_about(question: str, cue: Cue, shapes: Sequence[TableShape], best: str) -> bool:
     """Whether a question that sounds like a computation is about rows: it names a table or a column, or a value of the
-    row `best`, which was found for it. For an average, a minimum or a maximum, which a text may state as well, it has
-    to name a column of numbers.
+    row `best`, which was found for it.
 
     A part of a column's name is not enough: of "How many days do I have to return it?" a document states the number,
     though some table has a column "service_interval_days".
     """
     asked = set(stems(question))
-    if cue.needs in ("average", "min", "max") and not _names_number(asked, shapes):
-        return False
     names = list(chain.from_iterable((set(table_stems(shape)), *map(set, column_stems(shape))) for shape in shapes))
     if any(name and name <= asked for name in names):
         return True
     own = asked.difference(cue.asking, *names)
     return any(shape.content_field is None for shape in shapes) and not own.isdisjoint(stems(best))
-
-
-def _names_number(asked: set[str], shapes: Sequence[TableShape]) -> bool:
-    """Whether one of the stems `asked` stands in the name of a column of numbers: "price" in "price_eur"."""
-    numeric = (column for shape in shapes for column in shape.columns if is_numeric(column))
-    return any(not asked.isdisjoint(name_stems(column.name)) for column in numeric)
 
 
 def _share_name(dates: Iterable[str], others: Mapping[str, Any]) -> bool:
