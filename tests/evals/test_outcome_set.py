@@ -25,7 +25,11 @@ LANGUAGES = ["german", "russian"]
 # What was reached with all parts, rounded down: raise it when the figures rise, never lower it.
 FLOORS = {"outcome": 0.92, "right": 0.90}
 # Long conversations of ordinary follow-ups, and questions far from the words of the texts, by people who read no rules.
-OWN_FLOORS = {"half: sixth": {"outcome": 0.83, "right": 0.80}, "half: seventh": {"outcome": 0.62, "right": 0.53}}
+OWN_FLOORS = {
+    "half: sixth": {"outcome": 0.86, "right": 0.82},
+    "half: seventh": {"outcome": 0.67, "right": 0.59},
+    "half: eighth": {"outcome": 0.87, "right": 0.78},
+}
 
 
 def test_the_words_of_each_answer_stand_in_the_file_that_it_names() -> None:
@@ -46,6 +50,7 @@ def test_the_set_has_each_kind_in_every_world_and_three_languages() -> None:
     assert {kind: tags.count(kind) >= 10 for kind in KINDS + LANGUAGES} == dict.fromkeys(KINDS + LANGUAGES, True)
     assert min(tags.count("half: before"), tags.count("half: after")) >= 100
     worlds = {"packages", "handbook", "company", "plant", "shop", "libraries", "club", "garten", "river"}
+    worlds |= {"clinic", "museum", "relay", "warehouse"}
     assert {name for one in CONVERSATIONS for name in one.context.sources or ()} == worlds
     asked = [json.dumps([one.context.sources, *(turn.ask for turn in one.turns)]) for one in CONVERSATIONS]
     assert len(set(asked)) == len(asked)

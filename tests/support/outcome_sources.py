@@ -14,8 +14,8 @@ from groundgraph import KnowledgeBase, load_settings
 from groundgraph.core.document import Document
 
 SET = Path(__file__).parents[1] / "data" / "outcomes"
-PACKAGES, FOLDERS = ("packages", "libraries"), ("handbook", "plant", "club", "garten")
-_KINDS = {".md": "text/markdown", ".rst": "text/x-rst"}
+PACKAGES, FOLDERS = ("packages", "libraries"), ("handbook", "plant", "club", "garten", "clinic", "museum", "relay")
+_KINDS = {".md": "text/markdown", ".rst": "text/x-rst", ".txt": "text/plain"}
 
 
 def make_sources(folder: Path) -> Path:
