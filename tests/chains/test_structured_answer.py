@@ -106,6 +106,19 @@ def test_a_directive_is_shown_without_its_mark_and_how_it_is_set(directive, show
     assert ":header-rows:" not in text
 
 
+@pytest.mark.covers("A13")
+def test_of_a_long_list_table_the_row_is_quoted_with_all_its_cells():
+    rows = "".join(
+        f"   * - ``pump.speed_{n}``\n     - ``{n}0``\n     - turns of pump {n} in a minute\n" for n in range(1, 20)
+    )
+    table = f".. list-table::\n   :header-rows: 1\n\n   * - Key\n     - Default\n     - Meaning\n{rows}"
+    text = compiled().structured(
+        variables([SourceResult(table, "a", "docs", "memory")], "Default of pump.speed_7?"), "en"
+    )
+    assert "> * - ``pump.speed_7``\n>   - ``70``\n>   - turns of pump 7 in a minute [1]\n" in text
+    assert "speed_12" not in text
+
+
 @pytest.mark.covers("A14")
 def test_a_place_that_several_quotes_share_is_named_below_the_last():
     text = "Pump 17 is serviced every 90 days." + " Valves are green and stand in the hall." * 9 + "\n\nPump 17 is red."

@@ -67,6 +67,15 @@ def kind_of(line: str) -> Kind:
     return next((kind for kind, pattern in _KINDS if pattern.match(line)), "prose")
 
 
+# A row of reStructuredText's list-table: an item that begins with one, whose cells stand below each other.
+_ROW_ITEM = re.compile(r"\A\s*[*+-]\s+[*+-]\s+\S")
+
+
+def is_row_item(text: str) -> bool:
+    """Whether an item is a row, to which the items set in below it belong."""
+    return bool(_ROW_ITEM.match(text))
+
+
 def is_underlined(line: str, below: str) -> bool:
     """Whether `line` is a heading because of the rule `below` it."""
     if len(below.rstrip()) < len(line.strip()) or _COLUMNS.search(line.strip()) or not any(map(str.isalnum, line)):

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-from groundgraph.answers.block_kinds import FENCE, Kind, code_in, is_link_only, is_underlined, kind_of
+from groundgraph.answers.block_kinds import FENCE, Kind, code_in, is_link_only, is_row_item, is_underlined, kind_of
 from groundgraph.answers.sentence_index import Sentence, masked_line, running_lines, sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.words import sentences
@@ -108,7 +108,7 @@ def _runs(shape: Shape) -> Iterator[tuple[Kind, int, int]]:
     fence = _cut_fence(shape.text.split("\n"))
     kind: Kind | None = "code" if fence else None
     start = indent = 0
-    last = ""
+    last = first = ""
     for line in _lines_of(shape):
         if fence:
             if line.text.lstrip().startswith(fence):
@@ -116,12 +116,13 @@ def _runs(shape: Shape) -> Iterator[tuple[Kind, int, int]]:
                 kind, fence = None, ""
             continue
         depth = _code_below(kind, last, line, indent)
-        if depth is not None or (kind and not _goes_on(kind, line, indent)):
+        in_row = kind == "item" and line.kind == "item" and line.indent > indent and is_row_item(first)
+        if depth is not None or (kind and not in_row and not _goes_on(kind, line, indent)):
             if kind:
                 yield kind, start, line.start
             kind = None
         if kind is None:
-            kind, start, indent = line.kind, line.start, line.indent
+            kind, start, indent, first = line.kind, line.start, line.indent, line.text
             if depth is not None:
                 kind, indent = "code", depth
                 continue
@@ -427,6 +428,8 @@ def ends_in_lines(text: str) -> bool:
 
 def _part(text: str, whole: Block, part: Block) -> str:
     own = text[part.start : part.end]
+    if part.kind == "item" and is_row_item(text[whole.start : whole.end]):
+        return textwrap.dedent(" " * indent_of(text, part.start) + own)
     if part.kind not in ("code", "table", "rows"):
         quoted = text.startswith(">", whole.start)
         return " ".join((_QUOTED.sub("", own) if quoted else own).split())
