@@ -110,8 +110,8 @@ def test_a_difference_whose_interval_covers_0_is_no_difference_shown(data):
 
 
 def test_the_share_of_relevant_passages_that_the_threshold_keeps(data):
-    answered = ranked([("a", "b"), ("a",)], relevance=0.31)
-    low = ranked([("a",), ("b",)], relevance=0.29)
+    answered = ranked([("a", "b"), ("a",)], relevance=0.11)
+    low = ranked([("a",), ("b",)], relevance=0.09)
     row = threshold_row(CLAPNQ, searched({LEXICAL: answered, HYBRID: low, VECTORS: low}, data))
     assert {way: (figure.value, figure.n) for way, figure in row.figures.items()} == {LEXICAL: (1, 1), HYBRID: (0, 2)}
 

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.answers.agreement import (
-    FOUND_BY,
     MOST_BY,
     Agreement,
     agreement,
@@ -119,7 +118,7 @@ def test_numbers_that_begin_alike_are_no_forms_of_one():
 
 def test_a_piece_whose_source_does_not_tell_by_what_it_was_found_counts_for_less_than_its_relevance():
     found = SourceResult("Penguins swim.", "id", "docs", "retriever", 0.8)
-    fits = [Agreement(pytest.approx(least)) for least in (FOUND_BY * 0.5, MOST_BY, MOST_BY)]
+    fits = [Agreement(pytest.approx(least)) for least in (0.5, MOST_BY, MOST_BY)]
     assert [agreement("When do tokens expire?", [replace(found, relevance=one)])[0] for one in (0.5, 0.8, 1.0)] == fits
 
 

@@ -16,7 +16,9 @@ pytestmark = pytest.mark.covers("U5")
 
 
 @pytest.fixture
-def asked(filled):
+def asked(filled, tmp_path):
+    # So that each question finds what answers it, and no more.
+    (tmp_path / "groundgraph.yaml").write_text("retrieval: {score_threshold: 0.3}\n")
     for thread in ("a", "a1", "b"):
         assert filled("ask", "When does an access token expire?", "--thread", thread).code == 0
     return filled

@@ -24,7 +24,8 @@ KEYS = [
 
 
 @pytest.mark.covers("U5")
-def test_every_match_is_listed_and_what_is_dropped_is_marked(filled):
+def test_every_match_is_listed_and_what_is_dropped_is_marked(filled, tmp_path):
+    (tmp_path / "groundgraph.yaml").write_text("retrieval: {score_threshold: 0.3}\n")
     ran = filled("inspect", "access token expires scope zebra", "--json")
     rows = ran.json["results"]
     assert ran.code == 0

@@ -154,6 +154,8 @@ def written_settings(folder: Path, model: str) -> dict[str, Any]:
         "llm": {"provider": "openai", "model": "test-model", "base_url": model},
         "intent": {"mode": "static"},
         "synthesis": {"style": "conversational", "ask_back": {"field": "product"}},
+        # One passage answers, the others of the base are left out.
+        "retrieval": {"score_threshold": 0.3},
         "human_review": {"support_below": 0.2},
         "deadlines": {"source": 1.0},
         # Those that fail are asked each time.

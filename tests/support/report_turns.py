@@ -94,6 +94,7 @@ async def english_turn() -> dict[str, Any]:
             "text_queries": [QUESTION, "retention period identification records"],
             "filters": {"policies": {"language": "en"}},
         },
+        retrieval={"score_threshold": 0.3},
         synthesis={"style": "conversational"},
         result_processing={"relative_threshold": 0.7, "min_results": 1},
         limits={"attempts": 1},

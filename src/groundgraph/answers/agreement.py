@@ -13,7 +13,7 @@ from groundgraph.answers.check_support import names_in
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.follow_up import asking_stems, question_weight
-from groundgraph.text.wording import held_codes, named_codes, with_ranges_listed
+from groundgraph.text.wording import SAME_BEGINNING, has_forms, held_codes, is_slip, named_codes, with_ranges_listed
 from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, script_of, stems, words
 
 # Whether a question can be answered, from the evidence alone and without a model.
@@ -25,23 +25,20 @@ from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, scrip
 # piece, that counts too: both in one piece.
 #
 # A logistic curve makes a probability of it: with a cosine 0.5 at even odds between questions whose passage is in the
-# base, and others; by words alone 0.37 there (below). In a clone of the repository,
+# base, and others; by words alone 0.34 there (below). In a clone of the repository,
 # `python -m benchmarks.public_sets.calibrate` fits the curves, and prints what they are worth on a set that they were
 # not fitted to. What else was tried is in docs/decisions/answers.md. The cosines are those of all-MiniLM-L6-v2; those
 # of other models may run in another range.
 
 # Pieces that stand for everything that was not found, where the source does not tell how rare a word is.
 BACKGROUND = 20
-# By words alone a question is taken for a strange one 1.7 times as readily as the fit takes it, whose curve begins at
+# By words alone a question is taken for a strange one 1.9 times as readily as the fit takes it, whose curve begins at
 # -3.42: words are shared by chance, which a cosine would tell.
-WORDS_SLOPE, WORDS_START = 5.13, -3.97
+WORDS_SLOPE, WORDS_START = 5.13, -4.07
 BOTH_SLOPES, BOTH_START = (2.74, 6.8), -5.22
 # What a piece counts for no less than that its source held to be relevant, and for which it does not say by what: what
 # is half relevant just counts as an answer, and nothing for which only its source's word stands is without a doubt.
-FOUND_BY, MOST_BY = 0.97, 0.77
-# Stems of which as many letters from the first are the same are forms of one word: of "fund" and "founder" not, of
-# "Urlaub" and "Urlaubstage" they are. The stems of all Latin languages are English's, and no list holds compounds.
-SAME_BEGINNING = 5
+MOST_BY = 0.77
 # A question of which a larger share stands nowhere in the evidence is not answered without a doubt. Of public questions
 # whose passage is found that is a doubt more in 4.5 % (English) and 6 % (Russian); docs/decisions/answers.md.
 # A relevance is kept to four digits.
@@ -73,7 +70,7 @@ class Agreement(NamedTuple):
 
 def answerable(question: str, evidence: Sequence[SourceResult], language: str = "en") -> float:
     """The chance that `evidence` answers `question`, 0 to 1: 0.5 at even odds where a cosine is known, and by words
-    alone, which are shared by chance too, at odds of 1.7 to 1.
+    alone, which are shared by chance too, at odds of 1.9 to 1.
 
     0 without evidence, when it shares no word with the question and no cosine is known, and when no piece holds a code
     that the question names.
@@ -99,13 +96,13 @@ def agreement(question: str, evidence: Sequence[SourceResult], language: str = "
     found = [result.scores.get("lexical") for result in evidence]
     counted = _counted(question, pieces) if None in found else [0.0] * len(found)
     asked = _subject(question, pieces)
-    beginnings = [(stem, _beginning(stem)) for stem in asked if _has_forms(stem)]
+    with_forms = list(filter(has_forms, asked))
     fitting = []
     for result, piece, told, weighed in zip(evidence, pieces, found, counted, strict=True):
         # What the piece holds in another form only.
-        nearly = [1 for stem, begun in beginnings if stem not in piece.counts and begun in piece.forms]
+        nearly = [1 for stem in with_forms if stem not in piece.counts and _holds_other_form(piece, stem)]
         by_words = (weighed if told is None else told) + (len(nearly) / len(asked) if nearly else 0.0)
-        least = min(FOUND_BY * result.relevance, MOST_BY) if told is None else 0.0
+        least = min(result.relevance, MOST_BY) if told is None else 0.0
         fitting.append(Agreement(max(by_words + gained if by_words else 0.0, least), result.scores.get("vector")))
     return fitting
 
@@ -191,16 +188,12 @@ def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
 def _holds_form(piece: _Piece, stem: str) -> bool:
     # "Kurs" loses its last letter to the stems of English.
     shortened = len(stem) > 3 and stem[:-1] in piece.counts
-    return stem in piece.counts or shortened or (_has_forms(stem) and _beginning(stem) in piece.forms)
+    return stem in piece.counts or shortened or (has_forms(stem) and _holds_other_form(piece, stem))
 
 
-def _has_forms(stem: str) -> bool:
-    return len(stem) >= SAME_BEGINNING and stem.isalpha()
-
-
-def _beginning(stem: str) -> str:
-    """What stands in `_Piece.forms` where another form of `stem` is there."""
-    return f" {stem[:SAME_BEGINNING]}"
+def _holds_other_form(piece: _Piece, stem: str) -> bool:
+    """Whether `piece` holds a word with the same beginning as `stem`, which `has_forms`, or what it is a slip of."""
+    return f" {stem[:SAME_BEGINNING]}" in piece.forms or any(is_slip(stem, word) for word in piece.counts)
 
 
 def lacks_much(question: str, evidence: Sequence[SourceResult]) -> bool:
@@ -226,12 +219,9 @@ def lacks_name(question: str, evidence: Sequence[SourceResult], language: str) -
 def held_in_any_form(asked: frozenset[str], result: SourceResult) -> frozenset[str]:
     """Those of the stems `asked` that `result` holds, or of which it holds another form."""
     piece = _read(*_texts(result))
-    return frozenset(stem for stem in asked if stem in piece.counts or _is_begun(stem, piece))
-
-
-def _is_begun(stem: str, piece: _Piece) -> bool:
-    long = len(stem) >= SAME_BEGINNING and stem.isalpha()
-    return long and f" {stem[:SAME_BEGINNING]}" in piece.forms
+    return frozenset(
+        stem for stem in asked if stem in piece.counts or (has_forms(stem) and _holds_other_form(piece, stem))
+    )
 
 
 def _texts(result: SourceResult) -> tuple[str, str, str]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from groundgraph.answers.label_gate import CODE
 from groundgraph.core.evidence import SourceResult
+from groundgraph.text.wording import MOST_FORMS, has_forms, nearest_forms
 from groundgraph.text.words import content_stems, idf, query_stems, sentences, stems, words
 
 Weights = tuple[tuple[str, float], ...]
@@ -169,7 +170,18 @@ def question_weights(question: str, texts: Iterable[str]) -> Weights:
 @lru_cache(maxsize=64)
 def _question_weights(question: str, texts: tuple[str, ...]) -> Weights:
     weight = sentence_weights(texts)
-    return tuple((stem, weight(stem)) for stem in query_stems(question))
+    # What a word that no sentence holds weighs, its nearest forms weigh together.
+    asked = query_stems(question)
+    forms = ((stem, _forms_of(stem, texts, asked) or [stem]) for stem in asked)
+    return tuple((form, weight(form) / len(near)) for _, near in forms for form in near)
+
+
+def _forms_of(stem: str, texts: Sequence[str], asked: Sequence[str]) -> list[str]:
+    """The nearest forms in `texts` of a stem that stands in none of them, but for those that are `asked` anyway."""
+    held = list(map(_frequencies, texts)) if has_forms(stem) else []
+    if any(stem in one for one in held):
+        return []
+    return nearest_forms(stem, frozenset(chain.from_iterable(held)).difference(asked))[:MOST_FORMS]
 
 
 def sentence_weights(texts: Iterable[str]) -> Callable[[str], float]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from operator import itemgetter
 from types import MappingProxyType
@@ -15,6 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import degraded_by
 from groundgraph.text.follow_up import codes_in, question_weight, subject_of
+from groundgraph.text.wording import (
+    LAST_CHARACTER,
+    MOST_FORMS,
+    SAME_BEGINNING,
+    has_forms,
+    last_parts,
+    nearest_forms,
+    slip_range,
+)
 from groundgraph.text.words import bm25, detect_language, idf, words
 
 if TYPE_CHECKING:
@@ -65,6 +75,7 @@ class Passage(NamedTuple):
         share: how much of the question its words hold, 0 to 1.
         cosine: of its best text with the question; None without vectors.
         payload: what the store needs to show it.
+        own_lexical: `lexical` without other forms of words that stand nowhere; None where none was searched for.
     """
 
     key: Any
@@ -72,6 +83,12 @@ class Passage(NamedTuple):
     share: float
     cosine: float | None = None
     payload: Any = None
+    own_lexical: float | None = None
+
+    @property
+    def told(self) -> float:
+        """How well its words fit, as it is told: another form orders, and is no sign that a text answers."""
+        return self.lexical if self.own_lexical is None else self.own_lexical
 
     @property
     def nearness(self) -> float | None:
@@ -161,12 +178,12 @@ def rank(pools: Collection[Pool], *, threshold: float = 0.0, top_k: int | None =
     scored.sort(key=itemgetter(0, 1, 2))
     common = _common(pools)
     for score, _, _, passage, fused in islice(scored, None if top_k is None else max(0, top_k)):
-        yield _ranked(passage, max(0.0, passage.lexical - common), -score, fused)
+        yield _ranked(passage, max(0.0, passage.told - common), -score, fused)
 
 
 def _common(pools: Iterable[Pool]) -> float:
     """What is taken off, of candidates below the threshold too."""
-    best = sorted([passage.lexical for pool in pools for passage in pool.passages], reverse=True)
+    best = sorted([passage.told for pool in pools for passage in pool.passages], reverse=True)
     return COMMON_SHARE * best[COMMON_PLACE - 1] if len(best) >= COMMON_PLACE else 0.0
 
 
@@ -224,6 +241,7 @@ class Question:
         texts: the number of texts: chunks, their matching texts, rows of a table.
         average_length: the mean number of stems of a text.
         names: the stems of each name of code in it, as `wording.code_name_stems` gives them.
+        forms: for each stem that some text holds in place of one of `stems` that none does, that one.
     """
 
     stems: Sequence[str]
@@ -231,6 +249,13 @@ class Question:
     texts: int
     average_length: float
     names: Sequence[Sequence[str]] = ()
+    forms: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def held(self) -> list[str]:
+        """The stems that a text may hold: those of `df`, with forms in place of what stands nowhere."""
+        formed = frozenset(self.forms.values())
+        return [*(stem for stem in self.df if stem not in formed), *self.forms]
 
     @property
     def weight(self) -> float:
@@ -240,6 +265,21 @@ class Question:
     def without(self, stems: Collection[str]) -> Question:
         """The question where no text holds `stems`."""
         return replace(self, df={stem: count for stem, count in self.df.items() if stem not in stems})
+
+    def with_forms(self, vocabulary: Callable[[str], Mapping[str, int]]) -> Question:
+        """The question with the `MOST_FORMS` nearest forms of each word that no text holds.
+
+        Args:
+            vocabulary: of a stem what may be a form of it, each with the number of texts that hold it.
+        """
+        forms: dict[str, str] = {}
+        df = dict(self.df)
+        for stem in self.stems:
+            known = vocabulary(stem) if stem not in self.df and has_forms(stem) else {}
+            near = nearest_forms(stem, known.keys() - set(self.stems))[:MOST_FORMS]
+            forms |= dict.fromkeys(near, stem)
+            df |= {stem: sum(map(known.__getitem__, near))} if near else {}
+        return replace(self, df=df, forms=forms) if forms else self
 
     def ranking_weights(self) -> dict[str, float]:
         """The idf of each stem."""
@@ -335,15 +375,19 @@ class Scorer:
         self._average_length = question.average_length
         self._whole = question.weight or 1.0
         self._subject = frozenset(subject_of(question.stems, question.df))
+        self._forms = question.forms
 
     def passage(
         self, key: Any, body: Sequence[str], above: Sequence[str], cosine: float | None = None, payload: Any = None
     ) -> Passage:
         """The passage `key` whose stems are these."""
+        own = self.score(body, above) if self._forms else None
+        if self._forms:
+            # What is a form of a word of the question counts as that.
+            body, above = ([self._forms.get(stem, stem) for stem in text] for text in (body, above))
         in_body, in_above = self._stems.intersection(body), self._stems.intersection(above)
-        # What vectors alone found often holds none of the words, which is told sooner than a score of 0 is computed.
-        lexical = self._score(body, above, in_body, in_above) if in_body or in_above else 0.0
-        return Passage(key, lexical, self._share(in_body, in_above), cosine, payload)
+        lexical = self._score(body, above, in_body, in_above)
+        return Passage(key, lexical, self._share(in_body, in_above), cosine, payload, own)
 
     def best_texts(self, rows: Iterable[tuple[Any, str, str]]) -> dict[Any, Passage]:
         """By key the passages, each as good as the best of its texts.
@@ -356,7 +400,8 @@ class Scorer:
             one = self.passage(key, body.split(), above.split())
             known = best.get(key)
             if known:
-                one = Passage(key, max(one.lexical, known.lexical), max(one.share, known.share))
+                own = max(one.told, known.told) if self._forms else None
+                one = Passage(key, max(one.lexical, known.lexical), max(one.share, known.share), own_lexical=own)
             best[key] = one
         return best
 
@@ -384,6 +429,9 @@ class Scorer:
     def _score(
         self, body: Sequence[str], above: Sequence[str], in_body: frozenset[str], in_above: frozenset[str]
     ) -> float:
+        # What vectors alone found often holds none of the words, which is told sooner than a score of 0 is computed.
+        if not in_body and not in_above:
+            return 0.0
         # A search looks through a hundred texts of a hundred stems: what goes through a text runs in C.
         length = len(body) + len(above)
         score = self._proximity(body, in_body) if len(in_body) > 1 else 0.0
@@ -510,3 +558,16 @@ def add_frequencies(connection: sqlite3.Connection, key: Sequence[str], rows: Se
     same = " AND ".join(f"{column} = ?" for column in key)
     gone = [row[:-1] for row in rows if row[-1] < 0]
     connection.executemany(f"DELETE FROM terms WHERE {same} AND df <= 0", gone)
+
+
+def near_terms(connection: sqlite3.Connection, stem: str) -> dict[str, int]:
+    """Of the table `terms` what may be a form of `stem`, each with how many texts hold it."""
+    first, last, least, most = slip_range(stem)
+    begun = stem[:SAME_BEGINNING]
+    rows = connection.execute(
+        "SELECT term, sum(df) FROM terms WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ? GROUP BY term "
+        "UNION SELECT term, sum(df) FROM terms WHERE term >= ? AND term < ? GROUP BY term "
+        "UNION SELECT term, sum(df) FROM terms WHERE term IN (SELECT value FROM json_each(?)) GROUP BY term",
+        (first, last, least, most, begun, begun + LAST_CHARACTER, json.dumps(last_parts(stem))),
+    )
+    return dict(rows.fetchall())

@@ -168,7 +168,7 @@ class Words:
         Raises:
             WordsUnusable: the index is damaged.
         """
-        asked = list(question.df)[:MAX_STEMS]
+        asked = question.held[:MAX_STEMS]
         if not asked or (kept and not kept.texts):
             return []
         most = limit

@@ -238,7 +238,7 @@ class RetrievalSettings(Section):
     """How much is retrieved and how the sources' results are merged."""
 
     top_k: PositiveInt = Field(5, le=1000, description="results for each query and source")
-    score_threshold: float = Field(0.3, ge=0, le=1, description="the least relevance of a result")
+    score_threshold: float = Field(0.1, ge=0, le=1, description="the least relevance of a result")
     merge: Literal["round_robin", "relative_score", "in_order"] = Field(
         "round_robin",
         description="how results of several sources are ordered: by turns and weight, by relevance, or source "

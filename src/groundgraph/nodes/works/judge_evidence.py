@@ -276,7 +276,7 @@ def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Nam
         cue = find_cue([asked])
         numbered = cue is not None and cue.function == "count"
         others = [result for result in others if says_denied(asked, result.content, numbered=numbered)]
-    stated = _chance(asked, others, language, leans) if computing else chances[asked]
+    stated = _stated(asked, others, language, leans) if computing else chances[asked]
     own, own_chance = asked, chances[asked]
     if asked not in message and _is_by_model(view.state["intent"], asked):
         fits = named(_with_fits(evidence, view, standing))
@@ -312,6 +312,11 @@ def _chance(question: str, results: Sequence[SourceResult], language: str, leans
         return chance
     by_words = [changed(result, scores=_without_cosine(result.scores)) for result in results]
     return max(chance, answerable(question, by_words, language))
+
+
+def _stated(question: str, results: Sequence[SourceResult], language: str, leans: bool) -> float:
+    """The chance that `results` state what would have to be computed: none where a third of `question` is missing."""
+    return 0.0 if lacks_much(question, results) else _chance(question, results, language, leans)
 
 
 def _without_cosine(scores: Mapping[str, float]) -> Mapping[str, float]:

@@ -17,7 +17,7 @@ from groundgraph.core.errors import SourceUnavailable, StorageLocked
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.search.rank import Passage, Pool, Question, RankedPassage, Scorer, rank
+from groundgraph.search.rank import Passage, Pool, Question, RankedPassage, Scorer, near_terms, rank
 from groundgraph.search.word_index import Words, WordsOutdated, WordsUnusable
 from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks, KeptFilters
 from groundgraph.sources.knowledge_base.chained_source import OWN_METADATA, SOURCE_TYPE, Search
@@ -41,7 +41,7 @@ from groundgraph.sources.knowledge_base.vectors import (
     VectorsUnsaved,
 )
 from groundgraph.text.original import PLACES
-from groundgraph.text.wording import code_name_stems
+from groundgraph.text.wording import code_name_stems, nearest_forms
 from groundgraph.text.words import query_stems, stems
 
 # Search in a knowledge base: the candidates by words and by vectors, with both scores, in one order.
@@ -121,22 +121,39 @@ class _Words:
 
     @cached_property
     def _rows(self) -> list[tuple[Any, ...]]:
+        asked = self._asked
+        return self._known if self.allowed and not asked.forms else self._look(asked)
+
+    @cached_property
+    def _known(self) -> list[tuple[Any, ...]]:
+        return self._look(self.question)
+
+    def _look(self, question: Question) -> list[tuple[Any, ...]]:
         if self.top_k < 1:
             return []
         limit = max(MIN_CANDIDATES, 8 * self.top_k) * min(MAX_TEXTS, self._texts_of_a_chunk())
-        kept = self.allowed.kept if self.allowed else None
-        return self.index.rows(self.connection, self.question, limit=limit, kept=kept)
+        return self.index.rows(self.connection, question, limit=limit, kept=self.allowed.kept if self.allowed else None)
 
     @cached_property
     def _scorer(self) -> Scorer:
-        """Judges by words that texts hold which the filter keeps: a word that stands only behind it is known to none,
-        or scores would tell what stands there."""
+        return Scorer(self._asked)
+
+    @cached_property
+    def _asked(self) -> Question:
+        """The question by words that texts hold which the filter keeps: a word that stands only behind it is known to
+        none, or scores would tell what stands there."""
         question = self.question
         if self.allowed:
-            seen = {stem for _, *texts in self._rows for text in texts for stem in text.split()}
+            seen = {stem for _, *texts in self._known for text in texts for stem in text.split()}
             rest = question.df.keys() - seen
             question = question.without(rest - self.index.held(rest, self.allowed.kept))
-        return Scorer(question)
+        return question.with_forms(self._vocabulary)
+
+    def _vocabulary(self, stem: str) -> Mapping[str, int]:
+        near = near_terms(self.connection, stem)
+        if not self.allowed:
+            return near
+        return {term: near[term] for term in self.index.held(nearest_forms(stem, near), self.allowed.kept)}
 
     def _texts_of_a_chunk(self) -> int:
         chunks, texts = self.connection.execute("SELECT chunks, texts FROM state").fetchone()

@@ -11,9 +11,10 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
-from groundgraph.search.rank import Pool, Question, RankedPassage, Rule, Scorer, rank
+from groundgraph.search.rank import Pool, Question, RankedPassage, Rule, Scorer, near_terms, rank
 from groundgraph.search.word_index import Kept, Words
 from groundgraph.sources.sql.introspect import ROWID_BITS
 from groundgraph.text.wording import code_name_stems
@@ -86,7 +87,8 @@ def read_question(index: sqlite3.Connection, text: str) -> Question:
         "GROUP BY term ORDER BY df, term",
         (json.dumps(asked),),
     ).fetchall()
-    return Question(asked, dict(df), rows, stems / rows if rows else 0.0, code_name_stems(text))
+    question = Question(asked, dict(df), rows, stems / rows if rows else 0.0, code_name_stems(text))
+    return question.with_forms(partial(near_terms, index))
 
 
 def search_rows(
