@@ -140,3 +140,30 @@ async def test_each_part_of_a_question_is_answered_by_what_holds_its_own_code() 
     assert [quote["source_id"] for quote in one["citations"]] == ["0"]
     both = await turns.ask(graph, "Can clients speak HTTP/2? And when does the canteen open?")
     assert [quote["source_id"] for quote in both["citations"]] == ["0", "2"]
+
+
+CHANGES = """# Changes
+
+## 3.2.0
+
+New: step 1 of 3 takes 0 minutes, and the new step 0 of 3 takes 1 of 3.
+
+## 3.1.0
+
+Encryption of what is stored is new.
+
+## 3.0.1
+
+New: 0 errors in 3 of 1, which is new.
+"""
+
+
+async def test_a_version_is_one_name_and_comes_before_what_holds_its_numbers(tmp_path: Path) -> None:
+    folder_of(tmp_path, changes=CHANGES)
+    settings = load_settings({"knowledge_base": {"file": str(tmp_path / "kb.sqlite")}})
+    await run_ingest(ingest_graph(settings.model_copy(update={"base_dir": tmp_path})), {"paths": ["docs"]})
+    source = KnowledgeBaseSource(tmp_path / "kb.sqlite")
+    output = await turns.ask(turns.build(sources=[source]), "What is new in 3.1.0?")
+    await source.close()
+    assert "Encryption" in output["provenance"]["results"][0]["text"]
+    assert "Encryption" in output["answer"]

@@ -12,6 +12,8 @@ from groundgraph.text.words import fold, numbered, stems, words
 _KEPT = 1024
 # What is named with underscores, such as a function.
 _JOINED = re.compile(r"\b[^\W_]\w*_\w+")
+# Three numbers or more with full stops between them.
+_VERSION = re.compile(r"(?<![\w.])\d+(?:\.\d+){2,}(?!\w)")
 _LETTER_AND_DIGIT = re.compile(r"[^\W\d_][-_/－﹣−]?\d")
 
 
@@ -36,8 +38,9 @@ def held_codes(codes: Sequence[str], text: str) -> list[str]:
 
 @lru_cache(maxsize=_KEPT)
 def code_name_stems(text: str) -> tuple[tuple[str, ...], ...]:
-    """The stems of what `text` names with underscores, such as `max_size`; of those that have several."""
-    named = (tuple(stems(name)) for name in _JOINED.findall(text))
+    """The stems of what `text` names with underscores, such as `max_size`, and of versions such as 3.1.0; of those that
+    have several."""
+    named = (tuple(stems(name)) for name in (*_JOINED.findall(text), *_VERSION.findall(text)))
     return tuple(name for name in named if len(name) > 1)
 
 
