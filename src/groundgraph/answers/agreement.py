@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
@@ -13,7 +13,16 @@ from groundgraph.answers.check_support import names_in
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.follow_up import asking_stems, question_weight
-from groundgraph.text.wording import SAME_BEGINNING, has_forms, held_codes, is_slip, named_codes, with_ranges_listed
+from groundgraph.text.wording import (
+    RIGHT_LETTERS,
+    SAME_BEGINNING,
+    has_forms,
+    held_codes,
+    is_slip,
+    named_codes,
+    with_forms,
+    with_ranges_listed,
+)
 from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, script_of, stems, words
 
 # Whether a question can be answered, from the evidence alone and without a model.
@@ -96,11 +105,11 @@ def agreement(question: str, evidence: Sequence[SourceResult], language: str = "
     found = [result.scores.get("lexical") for result in evidence]
     counted = _counted(question, pieces) if None in found else [0.0] * len(found)
     asked = _subject(question, pieces)
-    with_forms = list(filter(has_forms, asked))
+    formed = with_forms(asked)
     fitting = []
     for result, piece, told, weighed in zip(evidence, pieces, found, counted, strict=True):
         # What the piece holds in another form only.
-        nearly = [1 for stem in with_forms if stem not in piece.counts and _holds_other_form(piece, stem)]
+        nearly = [1 for stem in formed if stem not in piece.counts and _holds_other_form(piece, stem)]
         by_words = (weighed if told is None else told) + (len(nearly) / len(asked) if nearly else 0.0)
         least = min(result.relevance, MOST_BY) if told is None else 0.0
         fitting.append(Agreement(max(by_words + gained if by_words else 0.0, least), result.scores.get("vector")))
@@ -193,7 +202,9 @@ def _holds_form(piece: _Piece, stem: str) -> bool:
 
 def _holds_other_form(piece: _Piece, stem: str) -> bool:
     """Whether `piece` holds a word with the same beginning as `stem`, which `has_forms`, or what it is a slip of."""
-    return f" {stem[:SAME_BEGINNING]}" in piece.forms or any(is_slip(stem, word) for word in piece.counts)
+    return f" {stem[:SAME_BEGINNING]}" in piece.forms or any(
+        is_slip(stem, word) for word in piece.begun.get(stem[:RIGHT_LETTERS], ())
+    )
 
 
 def lacks_much(question: str, evidence: Sequence[SourceResult]) -> bool:
@@ -231,11 +242,12 @@ def _texts(result: SourceResult) -> tuple[str, str, str]:
 
 class _Piece(NamedTuple):
     """A piece of evidence with what it stands under: how often it holds each stem, how many stems there are in all, and
-    the stems in one text with a space before each, in which a beginning is found."""
+    the stems in one text with a space before each, in which a beginning is found, and by their first letters."""
 
     counts: Counter[str]
     length: int
     forms: str
+    begun: Mapping[str, Sequence[str]]
 
 
 @lru_cache(maxsize=4096)
@@ -244,7 +256,10 @@ def _read(content: str, title: str, section: str) -> _Piece:
     counts = Counter(chain.from_iterable([*named, *(sentence.said for sentence in sentences_of(content))]))
     if (listed := with_ranges_listed(content)) != content:
         counts |= Counter(dict.fromkeys(filter(str.isdecimal, words(listed)), 1))
-    return _Piece(counts, counts.total(), " ".join(["", *counts]))
+    begun: dict[str, list[str]] = {}
+    for stem in counts:
+        begun.setdefault(stem[:RIGHT_LETTERS], []).append(stem)
+    return _Piece(counts, counts.total(), " ".join(["", *counts]), begun)
 
 
 # Of words and titles few are new.

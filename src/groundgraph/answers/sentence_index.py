@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from groundgraph.answers.label_gate import CODE
 from groundgraph.core.evidence import SourceResult
-from groundgraph.text.wording import MOST_FORMS, has_forms, nearest_forms
+from groundgraph.text.wording import MOST_FORMS, nearest_forms, with_forms
 from groundgraph.text.words import content_stems, idf, query_stems, sentences, stems, words
 
 Weights = tuple[tuple[str, float], ...]
@@ -172,16 +172,17 @@ def _question_weights(question: str, texts: tuple[str, ...]) -> Weights:
     weight = sentence_weights(texts)
     # What a word that no sentence holds weighs, its nearest forms weigh together.
     asked = query_stems(question)
-    forms = ((stem, _forms_of(stem, texts, asked) or [stem]) for stem in asked)
-    return tuple((form, weight(form) / len(near)) for _, near in forms for form in near)
+    forms = _forms_in(texts, asked)
+    said = (forms.get(stem) or [stem] for stem in asked)
+    return tuple((form, weight(form) / len(near)) for near in said for form in near)
 
 
-def _forms_of(stem: str, texts: Sequence[str], asked: Sequence[str]) -> list[str]:
-    """The nearest forms in `texts` of a stem that stands in none of them, but for those that are `asked` anyway."""
-    held = list(map(_frequencies, texts)) if has_forms(stem) else []
-    if any(stem in one for one in held):
-        return []
-    return nearest_forms(stem, frozenset(chain.from_iterable(held)).difference(asked))[:MOST_FORMS]
+def _forms_in(texts: Sequence[str], asked: Sequence[str]) -> dict[str, list[str]]:
+    """For each stem that is `asked` for and stands in none of `texts`, its nearest forms that do."""
+    held = list(map(_frequencies, texts))
+    lacking = [stem for stem in with_forms(asked) if not any(stem in one for one in held)]
+    others = frozenset(chain.from_iterable(held)).difference(asked) if lacking else frozenset[str]()
+    return {stem: nearest_forms(stem, others)[:MOST_FORMS] for stem in lacking}
 
 
 def sentence_weights(texts: Iterable[str]) -> Callable[[str], float]:

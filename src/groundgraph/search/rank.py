@@ -20,10 +20,10 @@ from groundgraph.text.wording import (
     LAST_CHARACTER,
     MOST_FORMS,
     SAME_BEGINNING,
-    has_forms,
     last_parts,
     nearest_forms,
     slip_range,
+    with_forms,
 )
 from groundgraph.text.words import bm25, detect_language, idf, words
 
@@ -274,11 +274,11 @@ class Question:
         """
         forms: dict[str, str] = {}
         df = dict(self.df)
-        for stem in self.stems:
-            known = vocabulary(stem) if stem not in self.df and has_forms(stem) else {}
-            near = nearest_forms(stem, known.keys() - set(self.stems))[:MOST_FORMS]
-            forms |= dict.fromkeys(near, stem)
-            df |= {stem: sum(map(known.__getitem__, near))} if near else {}
+        for stem in with_forms(self.stems):
+            known = vocabulary(stem) if stem not in self.df else {}
+            if near := nearest_forms(stem, known.keys() - set(self.stems))[:MOST_FORMS]:
+                forms |= dict.fromkeys(near, stem)
+                df[stem] = sum(map(known.__getitem__, near))
         return replace(self, df=df, forms=forms) if forms else self
 
     def ranking_weights(self) -> dict[str, float]:

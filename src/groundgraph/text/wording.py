@@ -80,6 +80,8 @@ def _listed(found: re.Match[str]) -> str:
 # Two stems of which as many letters from the first are the same are forms of one word: of "fund" and "founder" not, of
 # "Urlaub" and "Urlaubstage" they are. The stems of all Latin languages are English's, and no list holds compounds.
 SAME_BEGINNING = 5
+# What is longer is no word, and a page that somebody pastes holds more words: neither is told in other forms.
+LONGEST_WORD, MOST_WORDS = 40, 64
 # To be searched for in place of the word, these must be this share of the longer one as well: "Betriebsarzt" is no
 # "Betriebsordnung".
 SAME_SHARE = 0.6
@@ -94,8 +96,13 @@ FIRST_PART = 3
 
 
 def has_forms(stem: str) -> bool:
-    """Whether `stem` is long enough to be told in another form."""
-    return len(stem) >= SAME_BEGINNING and stem.isalpha()
+    """Whether `stem` is a word, and long enough to be told in another form."""
+    return SAME_BEGINNING <= len(stem) <= LONGEST_WORD and stem.isalpha()
+
+
+def with_forms(asked: Sequence[str]) -> list[str]:
+    """Those of the stems of a question that have forms; none of a page that somebody pasted."""
+    return list(filter(has_forms, asked)) if len(asked) <= MOST_WORDS else []
 
 
 def is_slip(stem: str, word: str) -> bool:
@@ -119,8 +126,10 @@ def nearest_forms(stem: str, words: Iterable[str]) -> list[str]:
     """Those of the stems `words` that are forms of `stem`, the nearest first: slips, inflections, its last part."""
     if not has_forms(stem):
         return []
-    parts = frozenset(last_parts(stem))
-    near = ((_distance(stem, word, parts), word) for word in words if word.isalpha())
+    begun, parts = stem[:RIGHT_LETTERS], frozenset(last_parts(stem))
+    # Of the words of ten texts few begin alike.
+    alike = [word for word in words if word[:RIGHT_LETTERS] == begun or word in parts]
+    near = ((_distance(stem, word, parts), word) for word in alike if word.isalpha())
     return [word for distance, word in sorted(near) if distance < _FAR]
 
 
