@@ -362,15 +362,15 @@ def _joints() -> frozenset[str]:
 
 
 def is_follow_up(message: str) -> bool:
-    """Whether `message` points back: its first question holds a pronoun, or begins with a connective, or has no content
-    word of its own; or it has no verb, or corrects what was said.
+    """Whether `message` points back: its first question holds a pronoun that nothing before it explains, or begins with
+    a connective, or has no content word of its own; or it has no verb, or corrects what was said.
 
     Shortness alone is no sign: "Who is Putin?" is a whole question.
     """
     asked = next(iter(asked_parts(message)), message)
     if not any(words(asked)):
         return False
-    return is_leaning(asked) or not own_words(asked) or is_correction(message) or is_elliptic(asked)
+    return is_leaning(_unexplained(asked)) or not own_words(asked) or is_correction(message) or is_elliptic(asked)
 
 
 def is_leaning(question: str) -> bool:
@@ -421,6 +421,17 @@ def _stands_alone(article: re.Match[str]) -> bool:
     if before.rstrip()[-1:] in {",", ";"}:
         return False
     return not any(map(str.isupper, behind)) if before[:1].isupper() else not behind.strip()
+
+
+def _unexplained(question: str) -> str:
+    """`question` up to its first clause that names something to which pronouns behind it can point."""
+    start, named = 0, set[str]()
+    for found in _BETWEEN_CLAUSES.finditer(question):
+        named.update(own_words(question[start : found.start()]))
+        if len(named) >= LEAST_WORDS:
+            return question[: found.start()]
+        start = found.end()
+    return question
 
 
 def own_words(message: str) -> list[str]:
