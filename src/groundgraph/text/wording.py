@@ -119,7 +119,7 @@ def slip_range(stem: str) -> tuple[str, str, int, int]:
 def last_parts(stem: str) -> list[str]:
     """What the last part of `stem` may be, were it a compound: of "Jahresurlaub" it is "urlaub"."""
     last = len(stem) - SAME_BEGINNING
-    return [stem[at:] for at in range(FIRST_PART, last + 1)] if len(stem) >= LONG_WORD else []
+    return [stem[at:] for at in range(FIRST_PART, last + 1)] if LONG_WORD <= len(stem) <= LONGEST_WORD else []
 
 
 def nearest_forms(stem: str, words: Iterable[str]) -> list[str]:
