@@ -116,8 +116,7 @@ def _runs(shape: Shape) -> Iterator[tuple[Kind, int, int]]:
                 kind, fence = None, ""
             continue
         depth = _code_below(kind, last, line, indent)
-        in_row = kind == "item" and line.kind == "item" and line.indent > indent and is_row_item(first)
-        if depth is not None or (kind and not in_row and not _goes_on(kind, line, indent)):
+        if depth is not None or (kind and not _goes_on(kind, line, indent, first)):
             if kind:
                 yield kind, start, line.start
             kind = None
@@ -170,14 +169,16 @@ def _cut_fence(lines: Sequence[str]) -> str:
     return fences[0] if len(fences) % 2 and fences[0] in ("```", "~~~") else ""
 
 
-def _goes_on(kind: Kind, line: _Line, indent: int) -> bool:
-    """Whether a block of `kind`, whose first line is set in by `indent`, goes on with `line`, which by itself would
+def _goes_on(kind: Kind, line: _Line, indent: int, first: str) -> bool:
+    """Whether a block of `kind`, whose `first` line is set in by `indent`, goes on with `line`, which by itself would
     begin another."""
     deeper = line.indent > indent
     if kind == "code":
         return deeper
     if kind == "item":
-        return line.kind == "prose" and (line.above or deeper)
+        return (line.kind == "prose" and (line.above or deeper)) or (
+            deeper and line.kind == kind and is_row_item(first)
+        )
     if kind == "rows":
         return line.above or deeper
     if not line.above:

@@ -386,7 +386,8 @@ class Scorer:
             # What is a form of a word of the question counts as that.
             body, above = ([self._forms.get(stem, stem) for stem in text] for text in (body, above))
         in_body, in_above = self._stems.intersection(body), self._stems.intersection(above)
-        lexical = self._score(body, above, in_body, in_above)
+        # What vectors alone found often holds none of the words, which is told sooner than a score of 0 is computed.
+        lexical = self._score(body, above, in_body, in_above) if in_body or in_above else 0.0
         return Passage(key, lexical, self._share(in_body, in_above), cosine, payload, own)
 
     def best_texts(self, rows: Iterable[tuple[Any, str, str]]) -> dict[Any, Passage]:
@@ -429,9 +430,6 @@ class Scorer:
     def _score(
         self, body: Sequence[str], above: Sequence[str], in_body: frozenset[str], in_above: frozenset[str]
     ) -> float:
-        # What vectors alone found often holds none of the words, which is told sooner than a score of 0 is computed.
-        if not in_body and not in_above:
-            return 0.0
         # A search looks through a hundred texts of a hundred stems: what goes through a text runs in C.
         length = len(body) + len(above)
         score = self._proximity(body, in_body) if len(in_body) > 1 else 0.0
