@@ -48,6 +48,7 @@ build = partial(turns.build, base={}, memory=True)
         ("haha nice", ""),
         ("you're really helpful", ""),
         ("Nein danke, das war's. Schönen Abend noch!", "Gern geschehen."),
+        ("Vielen Dank für die Auskunft!", "Gern geschehen."),
     ],
 )
 async def test_small_talk_calls_no_model_and_no_source(message: str, begins: str) -> None:

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import chain
 
 from groundgraph.text.follow_up import language_words
-from groundgraph.text.words import LANGUAGES, WORD, language_data, spoken_language, stems, words
+from groundgraph.text.words import LANGUAGES, WORD, fold, language_data, small_words, spoken_language, stems, words
 
 MAX_WORDS = 10
 MAX_TALK_CHARS = 120
@@ -80,8 +80,9 @@ def _kind(spoken: tuple[str, ...], language: str, names: int) -> str | None:
 
 def _is_remark(rest: tuple[str, ...], names: int) -> bool:
     """Whether `rest`, behind thanks, is about the one who is thanked or what was got: "you're a lifesaver"."""
-    about = rest[0] in language_words("small_talk", REMARKS)
-    return about and names >= 0 and len(stems(" ".join(rest))) <= REMARK_WORDS
+    about = rest[0] in map(fold, language_words("small_talk", REMARKS))
+    # Of three folded words none tells the language: "fur" is one of English as well.
+    return about and names >= 0 and sum(word not in small_words() for word in rest) <= REMARK_WORDS
 
 
 def parting_words(message: str, languages: Sequence[str]) -> str | None:
