@@ -43,7 +43,7 @@ from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, scrip
 BACKGROUND = 20
 # By words alone a question is taken for a strange one 1.9 times as readily as the fit takes it, whose curve begins at
 # -3.42: words are shared by chance, which a cosine would tell.
-WORDS_SLOPE, WORDS_START = 5.13, -4.07
+WORDS_SLOPE, WORDS_START = 5.13, -4.05
 BOTH_SLOPES, BOTH_START = (2.74, 6.8), -5.22
 # What a piece counts for no less than that its source held to be relevant, and for which it does not say by what: what
 # is half relevant just counts as an answer, and nothing for which only its source's word stands is without a doubt.
