@@ -20,7 +20,7 @@ from groundgraph.text.words import detect_language
 
 MAX_QUOTES = 3
 # What all blocks of prose together may have, unless the first one has more; and all those with code, lists or tables.
-MAX_CHARS = 670
+MAX_CHARS = 660
 MAX_CHARS_IN_LINES = 1200
 # How many sentences are looked at for the blocks that they belong to.
 ANCHORS = 8
