@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+import threading
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -129,6 +132,39 @@ async def test_writes_in_line_behind_one_that_a_locked_file_failed_wait_no_longe
         assert len(tried) == 1, "only the first one waited for the file"
         await write()
         assert len(tried) == 2
+
+
+@pytest.mark.covers("fault 45")
+@pytest.mark.parametrize("method", ["aput", "aput_writes"])
+async def test_a_write_that_is_cut_off_leaves_the_file_to_others(tmp_path: Path, method: str) -> None:
+    path = tmp_path / "t.sqlite"
+    begun, go_on = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def hold(said: str) -> None:
+        if said.startswith("INSERT"):
+            loop.call_soon_threadsafe(begun.set)
+            go_on.wait(10)
+
+    async with AsyncSqliteSaver.from_conn_string(str(path)) as plain:
+        saver = LinearSqliteSaver.over(plain)
+        place = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "1"}}
+        await saver.setup()
+        await saver.conn.set_trace_callback(hold)
+        given = (empty_checkpoint(), {}, {}) if method == "aput" else ([("answer", "x")], "task")
+        writing = asyncio.create_task(getattr(saver, method)(place, *given))
+        await begun.wait()
+        writing.cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        with closing(sqlite3.connect(path, timeout=0)) as other:
+            other.execute("BEGIN IMMEDIATE")
+        # What was not written whole is not there, and the same is written the next time.
+        assert await _rows(saver) == []
+        await getattr(saver, method)(place, *given)
+        assert len(await _rows(saver)) == 1
 
 
 async def _rows(saver: AsyncSqliteSaver) -> list[tuple[object, ...]]:

@@ -336,17 +336,25 @@ class LinearSqliteSaver(TellsDamage, _LinearHistory):
                 if told is None:
                     raise
                 raise told from error
+            except asyncio.CancelledError:
+                # It is behind what was begun, on the connection's thread, which goes on with that.
+                await asyncio.shield(self._undo())
+                raise
+
+    async def _undo(self) -> None:
+        """Else the file stays locked for others, and the next write would end what was cut off here."""
+        with suppress(sqlite3.Error, ValueError):
+            async with self.lock:
+                await self.conn.rollback()
 
     async def storage_error(self, error: Exception) -> GroundGraphError | None:
         """The typed error for one of SQLite's that the file caused; what it left half done is undone."""
         told = sqlite_error(error)
         if told is None:
             return None
+        await self._undo()
         with suppress(sqlite3.Error, ValueError):
             async with self.lock:
-                # Else the file stays locked for others, and the next write would end what failed here.
-                if self.conn.in_transaction:
-                    await self.conn.rollback()
                 return sqlite_error(error, await file_of(self.conn))
         return told
 
