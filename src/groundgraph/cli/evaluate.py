@@ -244,8 +244,9 @@ def evaluate(
         raise typer.BadParameter(f"there is no folder '{save.parent}'", param_hint="--save")
     _refuse_idle(context, "--recorded" if recorded else f"--measure {measure}")
     settings = find_settings(config)
-    if model and not settings.chat_models:
-        raise typer.BadParameter("there is none in the configuration; set `llm` or `query_llm`", param_hint="--model")
+    if model and not (settings.chat_models or settings.embedding_model):
+        message = "there is none in the configuration; set `llm`, `query_llm` or `embeddings`"
+        raise typer.BadParameter(message, param_hint="--model")
     if recorded:
         evaluate_recorded(settings, find_settings(again) if again else None, out, as_json=as_json)
         raise typer.Exit(DONE)
