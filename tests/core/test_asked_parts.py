@@ -162,3 +162,58 @@ def test_several_questions_are_parts_however_short(message: str, parts: int) -> 
 )
 def test_a_pronoun_points_back_unless_the_message_explains_it(message: str, leans: bool) -> None:
     assert is_follow_up(message) is leans
+
+
+@pytest.mark.covers("A2", "T6")
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Do you happen to know {}",
+        "I was wondering: {}",
+        "So, um, {}",
+        "Sorry if this is a silly question, but {}",
+        "Hi Anna, {} Cheers, Tom Miller",
+        "Dear Mrs Hill, I'd like to know {} Kind regards, T. Miller",
+        "{} Any idea?",
+        "{} Who knows?",
+        "We talked about that at lunch and nobody knew. {capital} Does anybody have a clue?",
+        "{} And please tell me the source.",
+        "{} My colleague on the second floor did not know it either.",
+    ],
+)
+def test_what_only_leads_to_a_question_or_stands_behind_it_is_not_asked(message: str) -> None:
+    question = "in which hall are the spare keys of the pump kept?"
+    asked = message.format(question, capital=question.capitalize())
+    assert [part.lower() for part in asked_parts(asked)] == [question]
+
+
+@pytest.mark.covers("A2", "I11")
+@pytest.mark.parametrize(
+    ("message", "question"),
+    [
+        ("Wissen Sie zufällig, wann das Museum öffnet?", "wann das Museum öffnet?"),
+        ("Liebe Frau Hill, wann öffnet das Museum am Montag? LG Jonas", "wann öffnet das Museum am Montag?"),
+        ("Вы случайно не знаете, сколько стоит насос?", "сколько стоит насос?"),
+        ("Savez-vous combien coûte la pompe ?", "combien coûte la pompe ?"),
+        ("¿Sabe usted cuánto cuesta la bomba?", "cuánto cuesta la bomba?"),
+    ],
+)
+def test_what_leads_to_a_question_is_known_in_each_language(message: str, question: str) -> None:
+    assert asked_parts(message) == (question,)
+
+
+@pytest.mark.covers("A2")
+@pytest.mark.parametrize(
+    "message",
+    [
+        "What name was given to the western half?",
+        "How many days do I need to look for a source?",
+        "Do you have rooms which have a view of the river?",
+        "Check valves: how often are they replaced?",
+        "Do you take American Express?",
+        "Is that right?",
+        "Что значит, когда узел считается неразложимым?",
+    ],
+)
+def test_what_says_something_of_the_question_is_asked_with_it(message: str) -> None:
+    assert question_of(message) == message

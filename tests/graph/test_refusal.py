@@ -218,6 +218,26 @@ async def test_a_third_of_the_question_that_stands_nowhere_makes_a_doubt(tmp_pat
     )
 
 
+@pytest.mark.parametrize("message", [f"{ANSWERED} {HARDLY}", f"{HARDLY} {ANSWERED}"])
+async def test_of_two_questions_the_one_that_the_evidence_hardly_answers_is_told(tmp_path, message):
+    output = await without_model(message, await base(tmp_path))
+    assert output["outcome"] == "answered"
+    assert "one hour" in output["answer"]
+    [told] = [note for note in output["notes"] if "may not be answered" in note]
+    assert HARDLY.rstrip("?") in told
+    both = await without_model(f"{ANSWERED} How long does a refresh token live?", tmp_path / "kb.sqlite")
+    assert not any("may not" in note for note in both["notes"])
+
+
+@pytest.mark.parametrize("message", ["{} Any idea?", "{} Who knows?", "Do you have any idea? {}", "Tell me, {}"])
+async def test_words_around_a_question_answer_nothing(tmp_path, message):
+    path = tmp_path / "kb.sqlite"
+    await ingest_documents(path, [Document("idea", "Who knows any idea tells it. The idea of the month wins.")])
+    output = await without_model(message.format("Which locomotives did the museum near Lisbon buy?"), path)
+    assert output["outcome"] == "insufficient"
+    assert (await without_model("Which idea wins?", path))["outcome"] == "answered"
+
+
 @pytest.mark.parametrize("question", ["What is 2+2?", "What time is it?", "17", "A 17", "Wie viel ist 14 + 2?"])
 async def test_a_question_that_names_nothing_is_not_answered_by_chance(tmp_path, question):
     path = tmp_path / "kb.sqlite"

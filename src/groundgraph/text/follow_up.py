@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 from groundgraph.text.words import (
@@ -91,8 +91,10 @@ LEAST_WORDS = 2
 MAX_PARTS = 4
 # Fewer content words around the only part that asks dilute nothing.
 LEAST_AROUND = 3
-# A question with as many content words needs no sentence before it.
+# A question with as many content words needs no sentence before it, and none behind it that is not short.
 LEAST_WHOLE = 3
+# Of a name by which somebody is greeted or a message is signed.
+NAME_WORDS = 3
 _BETWEEN_CLAUSES = re.compile(r"[,;:](?=\s)|[()\n—–]")
 # Letters with digits behind them, as they stand by themselves: in a path or a dotted name they say where, not what.
 _CODE = re.compile(r"(?<![\w./\\:@#-])[^\W\d_]+[-_]?\d+(?![\w/\\]|[.:@-]\w)")
@@ -114,11 +116,12 @@ def asked_parts(message: str) -> tuple[str, ...]:
     if coded := _code_parts(plain, parts):
         return coded
     telling = list(filter(_tells, dict.fromkeys(parts)))[:MAX_PARTS]
-    if len(telling) > 1 or _is_whole(telling, spans):
-        return tuple(telling)
     content = len(query_stems(message))
     around = content - len(query_stems(" ".join(telling)))
-    if content >= LONG_MESSAGE and around >= LEAST_AROUND:
+    much = around >= LEAST_AROUND
+    if len(telling) > 1 or (len(spans) > 1 and _is_whole(parts) and (much or parts == spans[-1:])):
+        return tuple(telling)
+    if content >= LONG_MESSAGE and much:
         return tuple(telling)
     return () if plain == message else (plain,)
 
@@ -160,17 +163,36 @@ def _clauses(sentence: str) -> list[str]:
 
 
 def _without_courtesies(message: str) -> str:
-    """`message` from its first clause to its last sentence that says more than small talk does; all of it when none
-    does."""
+    """`message` from its first words that say more than small talk does, or than that something is asked, to its last
+    such sentence; all of it when there are none."""
     spans = [span for span in sentences(message) if not _is_courtesy(message[span[0] : span[1]])]
     if not spans:
         return message
-    start, end = spans[0][0], spans[-1][1]
-    for found in _BETWEEN_CLAUSES.finditer(message, *spans[0]):
-        if not _is_courtesy(message[start : found.start()]):
-            break
-        start = found.end()
-    return message[start:end].strip()
+    (first, end), last = spans[0], spans[-1][1]
+    ends = [found.end() for found in _BETWEEN_CLAUSES.finditer(message, first, end)]
+    start = max((at for at in ends if _is_courtesy(message[first:at])), default=first)
+    start += _lead_in(message[start:end])
+    kept = message[start:last].strip()
+    return _without_joint(kept) if start > first else kept
+
+
+def _lead_in(sentence: str) -> int:
+    """Where in `sentence` the words begin that ask, when those before only lead to them: "do you know when ..."; 0 when
+    they do not, or nothing asks."""
+    spoken, starts = words(sentence), [found.start() for found in _WORD_START.finditer(sentence)]
+    places = range(len(spoken) if len(starts) == len(spoken) else 0)
+    openings = _openings_within(detect_language(sentence))
+    asks = next((at for at in places if _begins(spoken[at:], openings)), 0)
+    return starts[asks] if asks and _is_courtesy(sentence[: starts[asks]]) else 0
+
+
+def _without_joint(question: str) -> str:
+    """`question` without the "but" of "sorry, but when ...", where nothing else in it leans on what was said before."""
+    first = next(WORD.finditer(question), None)
+    if first is None or not _joints().issuperset(words(first.group())):
+        return question
+    rest = question[first.end() :].strip()
+    return rest if begins_asking(rest) and len(query_stems(rest)) >= LEAST_WORDS and not is_leaning(rest) else question
 
 
 def corrected(message: str) -> str:
@@ -219,9 +241,45 @@ def is_correction(message: str) -> bool:
 
 
 def _is_courtesy(text: str) -> bool:
-    """Whether `text` has words, and none that says more than a greeting, thanks, or a word such as "tell"."""
-    said = stems(text)
-    return _courtesies().issuperset(said) and any(words(text)) and (bool(said) or text.endswith("!"))
+    """Whether `text` has words, and none that says more than a greeting, perhaps with a name behind it, thanks, or a
+    word such as "tell" or "wonder"."""
+    spoken, said, known = words(text), stems(text), _courtesies() | _lead_ins()
+    if text.endswith("?") and _begins(spoken, _openings_within(detect_language(text))):
+        return tuple(spoken) in _lead_in_questions()
+    if not said:
+        # "Um" means something in German.
+        return any(spoken) and (text.endswith("!") or not _lead_ins().isdisjoint(map(stem, spoken)))
+    return known.issuperset(said) or (_begins(spoken, _before_names()) and known.issuperset(stems(_before_name(text))))
+
+
+def _before_name(text: str) -> str:
+    """`text` without the few words at its end that are written with a capital, as the name behind "Cheers," is."""
+    found = list(WORD.finditer(text))
+    name = list(takewhile(lambda one: one.group()[0].isupper(), reversed(found[1:])))
+    short = 0 < len(name) <= NAME_WORDS and not text.rstrip().endswith("?")
+    return text[: name[-1].start()] if short else text
+
+
+@cache
+def _lead_ins() -> frozenset[str]:
+    return frozenset(stem(word) for word in words(" ".join(language_words("lead_in", "words"))))
+
+
+@cache
+def _lead_in_questions() -> frozenset[Phrase]:
+    return frozenset(tuple(words(text)) for text in language_words("lead_in", "questions"))
+
+
+@cache
+def _openings_within(language: str) -> Phrases:
+    """With what a question begins to which something leads."""
+    return _by_first_word(tuple(words(text)) for text in language_data(language, "lead_in", "before"))
+
+
+@cache
+def _before_names() -> Phrases:
+    paths = (("lead_in", "names"), *(("small_talk", kind) for kind in ("greeting", "farewell", "thanks")))
+    return _by_first_word(tuple(words(text)) for path in paths for text in language_words(*path))
 
 
 @cache
@@ -237,18 +295,11 @@ def _courtesies() -> frozenset[str]:
     )
 
 
-def _is_whole(asking: list[str], spans: list[str]) -> bool:
-    """Whether the only part that asks is the last of several sentences and needs none of those before it.
-
-    What stands behind a question can be what it is about: "How long does it last? (the blue one)".
-    """
-    return (
-        len(asking) == 1 < len(spans)
-        and asking == spans[-1:]
-        and asking[0].endswith("?")
-        and len(query_stems(asking[0])) >= LEAST_WHOLE
-        and not is_leaning(asking[0])
-    )
+def _is_whole(asking: list[str]) -> bool:
+    """Whether only one part asks, and needs no other sentence: what is short behind a question can be what it is about,
+    as in "How long does it last? (the blue one)"."""
+    whole = len(asking) == 1 and asking[0].endswith("?") and len(query_stems(asking[0])) >= LEAST_WHOLE
+    return whole and not is_leaning(asking[0])
 
 
 def _tells(part: str) -> bool:

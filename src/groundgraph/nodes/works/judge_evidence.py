@@ -176,14 +176,26 @@ class Judge:
         """
         if lacking := of_numbered(question_of(view.turn["question"]), held.results).apart:
             return {"doubt": lacking}
-        if unanswered := _unanswered_part(view.turn["question"], held.results):
-            return {"doubt": unanswered}
+        if part := self._unanswered_part(view.turn["question"], held):
+            return {"doubt": [part.rstrip(" ?.,;")], "doubted": "by_part"}
         if apart := _apart(view, held.results):
             return {"doubt": apart.words, "doubted": None if apart.lacking else "apart"}
         in_table = any(one.metadata.keys() & _IN_TABLE for one in held.results)
         if in_table and (rows := row_doubt(held.asked, held.results)):
             return {"doubt": rows.names, "doubted": rows.why}
         return {}
+
+    def _unanswered_part(self, message: str, held: _Judgement) -> str:
+        """The first of several questions in the message that the evidence hardly answers by itself, or of which no
+        piece holds a word; empty where there is no such question."""
+        parts = questions_in(message)
+        for part in parts if len(parts) > 1 else ():
+            own = frozenset(own_words(part))
+            if not self._good_enough(held.parts.get(part, 1.0)):
+                return part
+            if own and not any(held_in_any_form(own, result) for result in held.results):
+                return part
+        return ""
 
     def _good_enough(self, chance: float) -> bool:
         least = self.settings.retrieval.answerable_threshold
@@ -234,6 +246,7 @@ class _Judgement:
         decides: whether the chance decides if it stays.
         needs: what else was found: what says only that a number would have to be computed, and no source did.
         stated: how likely evidence of a source that says no such thing answers the question.
+        parts: how likely it answers each form of the question by itself.
     """
 
     results: list[SourceResult]
@@ -244,6 +257,7 @@ class _Judgement:
     decides: bool
     needs: list[Needs]
     stated: float
+    parts: Mapping[str, float]
 
 
 def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Named) -> _Judgement:
@@ -282,7 +296,7 @@ def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Nam
         fits = named(_with_fits(evidence, view, standing))
         own, own_chance = standing, max(chances.get(message, 0.0), _chance(standing, fits, language, leans))
     decides, needs = _decides(view, results), list(map(_needs, asking))
-    return _Judgement(results, own, asked, chances[asked], own_chance, decides, needs, stated)
+    return _Judgement(results, own, asked, chances[asked], own_chance, decides, needs, stated, chances)
 
 
 def _searched(state: RankingInput) -> str:
@@ -353,17 +367,6 @@ def _apart(view: View, results: Sequence[SourceResult]) -> Apart | None:
     messages = view.state.get("messages", [])
     cited = cited_before(messages, turn) if holds_pronoun(turn["question"]) else set[tuple[str, str]]()
     return stands_apart(question_of(turn["question"]), leaned_on(messages, turn), results, cited)
-
-
-def _unanswered_part(message: str, results: Sequence[SourceResult]) -> list[str]:
-    """The words of the first of several questions in the message of which no piece holds any; none where there is no
-    such question."""
-    parts = questions_in(message)
-    for part in parts if len(parts) > 1 else ():
-        own = frozenset(own_words(part))
-        if own and not any(held_in_any_form(own, result) for result in results):
-            return missing_words(part, results)
-    return []
 
 
 def _judged_questions(state: RankingInput) -> list[str]:
