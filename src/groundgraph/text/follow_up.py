@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import pairwise, takewhile
+from itertools import islice, pairwise, takewhile
 from typing import Any
 
 from groundgraph.text.words import (
@@ -93,6 +93,8 @@ MAX_PARTS = 4
 LEAST_AROUND = 3
 # A question with as many content words needs no sentence before it, and none behind it that is not short.
 LEAST_WHOLE = 3
+# What leads to a question has at most so many clauses and words.
+LEADING_CLAUSES, LEADING_WORDS = 8, 32
 # Of a name by which somebody is greeted or a message is signed.
 NAME_WORDS = 3
 _BETWEEN_CLAUSES = re.compile(r"[,;:](?=\s)|[()\n—–]")
@@ -169,8 +171,8 @@ def _without_courtesies(message: str) -> str:
     if not spans:
         return message
     (first, end), last = spans[0], spans[-1][1]
-    ends = [found.end() for found in _BETWEEN_CLAUSES.finditer(message, first, end)]
-    start = max((at for at in ends if _is_courtesy(message[first:at])), default=first)
+    clauses = islice(_BETWEEN_CLAUSES.finditer(message, first, end), LEADING_CLAUSES)
+    start = max((one.end() for one in clauses if _is_courtesy(message[first : one.end()])), default=first)
     start += _lead_in(message[start:end])
     kept = message[start:last].strip()
     return _without_joint(kept) if start > first else kept
@@ -180,9 +182,9 @@ def _lead_in(sentence: str) -> int:
     """Where in `sentence` the words begin that ask, when those before only lead to them: "do you know when ..."; 0 when
     they do not, or nothing asks."""
     spoken, starts = words(sentence), [found.start() for found in _WORD_START.finditer(sentence)]
-    places = range(len(spoken) if len(starts) == len(spoken) else 0)
-    openings = _openings_within(detect_language(sentence))
-    asks = next((at for at in places if _begins(spoken[at:], openings)), 0)
+    leading, openings = spoken[:LEADING_WORDS], _openings_within(detect_language(sentence))
+    places = range(len(leading) if len(starts) == len(spoken) else 0)
+    asks = next((at for at in places if _begins(leading[at:], openings)), 0)
     return starts[asks] if asks and _is_courtesy(sentence[: starts[asks]]) else 0
 
 
