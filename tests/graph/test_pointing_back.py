@@ -85,6 +85,8 @@ async def test_a_follow_up_asks_of_the_row_that_was_shown(
         (["Which machines are stopped?", "and how many are running?", "can you list them?"], ["Press P1", "Robot R7"]),
         (["How many machines are stopped?", "Which ones are they?"], ["Lathe L4", "Oven O3"]),
         (["How many orders are open?", "Who are they?"], ["9005", "9009"]),
+        (["How many machines are running?", "Who are they?", "And in hall C?"], ["Robot R7"]),
+        (["How many machines are running?", "Which ones are they?", "And stopped?"], ["Lathe L4", "Oven O3"]),
     ],
 )
 async def test_what_was_counted_is_listed(graph: Any, questions: list[str], rows: list[str]) -> None:

@@ -363,11 +363,20 @@ def _parts_for_rows(asked: Question, language: Language) -> tuple[str, ...]:
     "Which ones?" behind a count asks for the rows that were counted, and so does "Who are they?".
     """
     parts, cue = _folded(asked.said), find_cue(asked.said, before_rows=True)
-    points = len(parts) > 1 and holds_pronoun(asked.said[-1]) and not _said_of_others(parts[-1], language)
+    pointing = [
+        at > 0 and _only_points(said, part, language)
+        for at, (said, part) in enumerate(zip(asked.said, parts, strict=True))
+    ]
     if cue is not None:
         counted = cue.function == "count" and find_cue(asked.said) is None
-        parts = cue.parts if counted and (points or any(map(language.rows.search, parts[1:]))) else ()
-    return (*parts[:-1], "") if points and parts else parts
+        asks = any(pointing) or any(map(language.rows.search, parts[1:]))
+        parts = cue.parts if counted and asks else ()
+    # They ask for what was asked for before them.
+    return tuple("" if points else part for part, points in zip(parts, pointing, strict=False))
+
+
+def _only_points(said: str, folded: str, language: Language) -> bool:
+    return holds_pronoun(said) and not _said_of_others(folded, language)
 
 
 def _folded(said: Sequence[str]) -> tuple[str, ...]:
