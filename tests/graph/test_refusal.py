@@ -222,11 +222,24 @@ async def test_a_third_of_the_question_that_stands_nowhere_makes_a_doubt(tmp_pat
 async def test_of_two_questions_the_one_that_the_evidence_hardly_answers_is_told(tmp_path, message):
     output = await without_model(message, await base(tmp_path))
     assert output["outcome"] == "answered"
+    assert output["answer"].startswith("The evidence may answer only a part of this question:")
     assert "one hour" in output["answer"]
+    assert "sea" not in output["answer"]
     [told] = [note for note in output["notes"] if "may not be answered" in note]
     assert HARDLY.rstrip("?") in told
     both = await without_model(f"{ANSWERED} How long does a refresh token live?", tmp_path / "kb.sqlite")
     assert not any("may not" in note for note in both["notes"])
+
+
+async def test_each_of_two_questions_is_answered_by_its_own_passage(tmp_path):
+    path = tmp_path / "kb.sqlite"
+    # What holds the code of the one keeps nothing from the other.
+    texts = ["Pump P4 stands in hall 2.", "Standard delivery takes five days.", "Valve V7 was sold to a farmer."]
+    await ingest_documents(path, [Document(text[:5], text) for text in texts], chains=CHAINS)
+    output = await without_model("Where does pump P4 stand? And how long does standard delivery take?", path)
+    assert "hall 2" in output["answer"]
+    assert "five days" in output["answer"]
+    assert not any("may not" in note for note in output["notes"])
 
 
 @pytest.mark.parametrize("message", ["{} Any idea?", "{} Who knows?", "Do you have any idea? {}", "Tell me, {}"])

@@ -220,8 +220,9 @@ def lacks_much(question: str, evidence: Sequence[SourceResult]) -> bool:
 
 def lacks_name(question: str, evidence: Sequence[SourceResult], language: str) -> bool:
     """Whether no piece of `evidence` holds a word of one of the names in `question`, though some are in its script: in
-    another one a name is written in other letters."""
-    named = {word for name in names_in(question, language) for word in WORD.findall(name)}
+    another one a name is written in other letters. In capitals throughout no name can be told."""
+    names = () if question.isupper() else names_in(question, language)
+    named = {word for name in names for word in WORD.findall(name)}
     lacking = named.intersection(missing_words(question, evidence)) if named else named
     scripts = {script_of(letter) for result in evidence for letter in result.content} if lacking else set()
     return any(script_of(word[0]) in scripts for word in lacking)

@@ -139,16 +139,14 @@ def with_hidden(question: str, quotes: list[Quote], evidence: Sequence[SourceRes
     return [best, *quotes][:MAX_QUOTES] if ahead else [*quotes[: MAX_QUOTES - 1], best]
 
 
-def select_for_parts(parts: Mapping[str, Sequence[int]], evidence: Sequence[SourceResult]) -> list[Quote]:
-    """The best blocks of each of `parts`, which a question consists of, in turn; at least one of each that is answered.
-    Behind each part stands what it is quoted `among`, as for `select_quotes`.
-
-    None for a part of which no sentence holds `PART_SHARE`: what the others find is no answer to it.
-    """
-    found = [
-        [one for one in select_quotes(part, evidence, among=among) if one.score >= PART_SHARE]
-        for part, among in parts.items()
-    ]
+def select_for_parts(
+    parts: Mapping[str, Sequence[int]], evidence: Sequence[SourceResult], *, each: bool = True
+) -> list[Quote]:
+    """The best blocks of each of `parts`, which a question consists of, in turn: those with a sentence that holds
+    `PART_SHARE` of it, or where there is none the best for `each`. Behind each part stands what it is quoted `among`,
+    as for `select_quotes`."""
+    every = [select_quotes(part, evidence, among=among) for part, among in parts.items()]
+    found = [[one for one in own if one.score >= PART_SHARE] or own[:each] for own in every]
     chosen: list[Quote] = []
     for one in filter(None, chain.from_iterable(zip_longest(*found))):
         if len(chosen) < max(MAX_QUOTES, len(parts)) and not any(map(one.repeats, chosen)):

@@ -52,12 +52,14 @@ def template_variables(
     divider: Divider | None = None,
     whole: bool = True,
     insufficient: bool = False,
+    unanswered: str = "",
 ) -> dict[str, Any]:
     """The variables of `synthesis.template` and `synthesis.provenance_template`.
 
     Numbers in brackets that stand in the evidence or the message themselves are escaped, so that they do not read as
     labels. With clusters, each row's `cluster` is the label of its cluster, or None. What is not `whole` is all that
-    the built-in templates print. Where the evidence is `insufficient`, its first pieces are quoted.
+    the built-in templates print. Where the evidence is `insufficient`, its first pieces are quoted; for the part of
+    the question that is `unanswered`, nothing is.
     """
     asked = standing_question(message, intent)
     rows = _result_rows(evidence, asked, citation_format, whole=whole)
@@ -65,7 +67,8 @@ def template_variables(
     for row in rows:
         by_source.setdefault(row["source_name"], []).append(row)
     forms = [asked, *reworded(intent), *intent.get("text_queries", ())[:1]]
-    quoted = _quotes(forms, evidence, behind=question_behind(message, intent), insufficient=insufficient)
+    behind = question_behind(message, intent)
+    quoted = _quotes(forms, evidence, behind=behind, insufficient=insufficient, unanswered=unanswered)
     quotes = [
         _quote_row(quote, evidence[quote.label - 1], rows[quote.label - 1]["reference"])
         | {"alike": quoted.found if quote.label in quoted.labels else 0}
@@ -88,7 +91,9 @@ def template_variables(
     }
 
 
-def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: str, insufficient: bool) -> Alike:
+def _quotes(
+    forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: str, insufficient: bool, unanswered: str
+) -> Alike:
     """The quotes for the first of `forms`, the question and what was searched for, of which a sentence holds a word;
     where they answer, with the rows that fit as well. A number that was computed, and rows that were asked for as such,
     are quoted alone, but for other parts of the question."""
@@ -98,10 +103,10 @@ def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: s
     rows = stated_rows(evidence)
     if rows is not None:
         told = {quote.label for quote in rows.quotes}
-        others = select_for_parts(dict.fromkeys(asked_parts(forms[0]), ()), evidence)
+        others = select_for_parts(dict.fromkeys(_parts(forms[0], unanswered), ()), evidence, each=False)
         return rows._replace(quotes=[*rows.quotes, *(quote for quote in others if quote.label not in told)])
     for asked in dict.fromkeys(forms):
-        if found := _answering(asked, evidence, behind):
+        if found := _answering(asked, evidence, behind, unanswered):
             return _of_that_number(asked, with_rows_alike(asked, found, evidence), evidence)
     return Alike([], frozenset(), 0)
 
@@ -118,9 +123,14 @@ def _near(asked: str, evidence: Sequence[SourceResult]) -> list[int]:
     return [label for label in range(1, len(evidence) + 1) if label - 1 not in far] if far else []
 
 
-def _answering(asked: str, evidence: Sequence[SourceResult], behind: str) -> list[Quote]:
+def _parts(asked: str, unanswered: str) -> list[str]:
+    """What `asked` consists of, but for the part that the evidence hardly answers."""
+    return [part for part in asked_parts(asked) if not unanswered or unanswered not in part]
+
+
+def _answering(asked: str, evidence: Sequence[SourceResult], behind: str, unanswered: str) -> list[Quote]:
     """The quotes for `asked`, by its parts or as a whole; first with the words of what it leans on."""
-    if found := select_for_parts({part: _near(part, evidence) for part in asked_parts(asked)}, evidence):
+    if found := select_for_parts({part: _near(part, evidence) for part in _parts(asked, unanswered)}, evidence):
         return found
     found = _with_what_is_behind(asked, evidence, behind) if behind else []
     found = found or select_quotes(asked, evidence, among=_near(asked, evidence))
@@ -255,10 +265,10 @@ class AnswerTemplates:
         language: str,
         opening: str = "",
         *,
-        doubtful: bool = False,
+        heading: str = "",
     ) -> str:
         """The whole answer: `template`, else `provenance_template`, else `opening` or the quotes first and then the
-        results that none is from, which says so when it is `doubtful` whether they answer the question.
+        results that none is from, below the `heading` of that name when they may not answer the question.
 
         Raises:
             TemplateInvalid: a template of the user's fails on these variables.
@@ -271,7 +281,7 @@ class AnswerTemplates:
         quotes = variables["quotes"]
         listing = self._listing(_not_quoted(variables), language)
         return self.prompts.render(
-            "structured", locale=language, quotes=quotes, doubtful=doubtful, listing=listing
+            "structured", locale=language, quotes=quotes, heading=heading, listing=listing
         ).strip()
 
     def provenance(self, variables: Mapping[str, Any], language: str) -> str:
@@ -323,12 +333,12 @@ def structured_draft(
     template of the user's passes the gate.
     """
     notes = [] if opening else _doubt_notes(templates.prompts, doubt, doubted, language)
-    doubtful = bool(notes or needs)
+    heading = "partly" if doubted == "by_part" and notes and not needs else "doubtful" if notes or needs else ""
     own = _by_own_template(templates, variables, language, notes) if templates.has_own else None
     if not (own or opening or needs):
         notes += _rows_notes(templates.prompts, variables["quotes"], language)
     return {
-        **(own or _by_built_in_template(templates, variables, language, opening, doubtful=doubtful, listed=listed)),
+        **(own or _by_built_in_template(templates, variables, language, opening, heading=heading, listed=listed)),
         "style": "structured",
         "outcome": "insufficient" if needs or not (own or opening or variables["quotes"]) else "answered",
         "finish": "stop",
@@ -356,7 +366,7 @@ def _by_built_in_template(
     language: str,
     opening: str,
     *,
-    doubtful: bool,
+    heading: str,
     listed: bool,
 ) -> Draft:
     quoted = [] if opening else variables["quotes"]
@@ -365,7 +375,7 @@ def _by_built_in_template(
     order = _order_of_use(used)
     told = _relabelled(used, order)
     quotes = [_labelled(quote["found"], quote["label"]) for quote in told["quotes"]]
-    text = without_hidden(templates.built_in().structured(told, language, opening, doubtful=doubtful))
+    text = without_hidden(templates.built_in().structured(told, language, opening, heading=heading))
     return {**EMPTY_DRAFT, "text": text, "order": order, "body": _listing_at(text), "quotes": quotes}
 
 

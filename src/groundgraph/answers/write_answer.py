@@ -59,7 +59,7 @@ class Correction:
 class Assignment:
     """What is to be written: everything but the model.
 
-    `doubt`, `insufficient` and `needs` are those of the ranking.
+    `doubt`, `doubted`, `insufficient` and `needs` are those of the ranking.
     """
 
     turn: Turn
@@ -103,6 +103,7 @@ class Assignment:
             divider=self.divider,
             whole=templates.has_own,
             insufficient=self.insufficient,
+            unanswered=self.doubt[0] if self.doubt and self.doubted == "by_part" else "",
         )
 
     def structured(self, templates: AnswerTemplates, *, listed: bool = False) -> Draft:

@@ -264,7 +264,8 @@ def _before_name(text: str) -> str:
 
 @cache
 def _lead_ins() -> frozenset[str]:
-    return frozenset(stem(word) for word in words(" ".join(language_words("lead_in", "words"))))
+    said = stems(" ".join(language_words("small_talk", "acknowledgement")))
+    return frozenset(map(stem, words(" ".join(language_words("lead_in", "words"))))).union(said)
 
 
 @cache

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import chain
 from typing import Any
 
 from groundgraph.answers.agreement import (
     answerable,
-    held_in_any_form,
     lacks_code,
     lacks_much,
     lacks_name,
@@ -46,6 +45,7 @@ from groundgraph.text.follow_up import (
     question_of,
     questions_in,
     standing_question,
+    without_connective,
 )
 from groundgraph.text.negation import says_denied
 from groundgraph.text.small_talk import parting_words
@@ -91,7 +91,9 @@ class Judge:
         behind = (of_numbered(asked, found).others | without_name(asked, found)) - others
         pairs = list(zip(view.refs, found, strict=True))
         known = [pair for at, pair in enumerate(pairs) if at not in others | behind]
-        held = _judgement(view, known, await self._as_judged(view, asked))
+        judged = await self._as_judged(view, asked)
+        held = _judgement(view, known, judged)
+        held = replace(held, parts=_parts(view, [pair for at, pair in enumerate(pairs) if at not in others], judged))
         good = not held.decides or self._good_enough(held.chance)
         # What tells of things with another number answers nothing, but may be of use to a model.
         whole = [ref for at, (ref, one) in enumerate(pairs) if at not in others and not one.metadata.get(NEEDS)]
@@ -146,6 +148,8 @@ class Judge:
             ranking |= {"doubt": missing_words(held.asked, held.results), "insufficient": True}
         elif held.decides:
             ranking |= self._doubts(held, view)
+        elif self.settings.retrieval.doubt_threshold > 0:
+            ranking |= self._doubt_of_part(held)
         return ranking
 
     def _doubts(self, held: _Judgement, view: View) -> Any:
@@ -176,8 +180,8 @@ class Judge:
         """
         if lacking := of_numbered(question_of(view.turn["question"]), held.results).apart:
             return {"doubt": lacking}
-        if part := self._unanswered_part(view.turn["question"], held):
-            return {"doubt": [part.rstrip(" ?.,;")], "doubted": "by_part"}
+        if unanswered := self._doubt_of_part(held):
+            return unanswered
         if apart := _apart(view, held.results):
             return {"doubt": apart.words, "doubted": None if apart.lacking else "apart"}
         in_table = any(one.metadata.keys() & _IN_TABLE for one in held.results)
@@ -185,17 +189,10 @@ class Judge:
             return {"doubt": rows.names, "doubted": rows.why}
         return {}
 
-    def _unanswered_part(self, message: str, held: _Judgement) -> str:
-        """The first of several questions in the message that the evidence hardly answers by itself, or of which no
-        piece holds a word; empty where there is no such question."""
-        parts = questions_in(message)
-        for part in parts if len(parts) > 1 else ():
-            own = frozenset(own_words(part))
-            if not self._good_enough(held.parts.get(part, 1.0)):
-                return part
-            if own and not any(held_in_any_form(own, result) for result in held.results):
-                return part
-        return ""
+    def _doubt_of_part(self, held: _Judgement) -> Any:
+        """What changes where the evidence hardly answers one of several questions in the message by itself."""
+        part = next((part for part, chance in held.parts.items() if not self._good_enough(chance)), "")
+        return {"doubt": [without_connective(part).strip(" ?.,;")], "doubted": "by_part"} if part else {}
 
     def _good_enough(self, chance: float) -> bool:
         least = self.settings.retrieval.answerable_threshold
@@ -246,7 +243,7 @@ class _Judgement:
         decides: whether the chance decides if it stays.
         needs: what else was found: what says only that a number would have to be computed, and no source did.
         stated: how likely evidence of a source that says no such thing answers the question.
-        parts: how likely it answers each form of the question by itself.
+        parts: of several questions in the message, how likely each is answered.
     """
 
     results: list[SourceResult]
@@ -257,7 +254,7 @@ class _Judgement:
     decides: bool
     needs: list[Needs]
     stated: float
-    parts: Mapping[str, float]
+    parts: Mapping[str, float] = field(default_factory=dict)
 
 
 def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Named) -> _Judgement:
@@ -296,7 +293,23 @@ def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Nam
         fits = named(_with_fits(evidence, view, standing))
         own, own_chance = standing, max(chances.get(message, 0.0), _chance(standing, fits, language, leans))
     decides, needs = _decides(view, results), list(map(_needs, asking))
-    return _Judgement(results, own, asked, chances[asked], own_chance, decides, needs, stated, chances)
+    return _Judgement(results, own, asked, chances[asked], own_chance, decides, needs, stated)
+
+
+def _parts(view: View, found: Sequence[tuple[Ref, SourceResult]], named: Named) -> dict[str, float]:
+    """How likely each of several questions in the message is answered by what was `found`. One that names nothing is
+    left out, and one that computes where a source says what was or would have to be computed."""
+    parts = questions_in(view.turn["question"])
+    evidence = [(ref, result) for ref, result in found if not result.metadata.get(NEEDS)]
+    results = [result for _, result in evidence]
+    computes = any(is_stated(result.metadata) or result.metadata.get(NEEDS) for _, result in found)
+    chances: dict[str, float] = {}
+    for part in parts if len(parts) > 1 else ():
+        if own_words(part) and not (computes and find_cue([part])):
+            behind = of_numbered(part, results).others | without_name(part, results)
+            own = [pair for at, pair in enumerate(evidence) if at not in behind]
+            chances[part] = _chance(part, named(_with_fits(own, view, part)), view.turn["language"], _leans(view.state))
+    return chances
 
 
 def _searched(state: RankingInput) -> str:
