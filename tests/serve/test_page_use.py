@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import hostile_pdf
 import httpx
 import pytest
 from chromium import Browser, until
@@ -14,6 +15,7 @@ from page_servers import (
     PRODUCTS,
     QUESTION,
     Written,
+    handbook,
 )
 from served import PUMPS, filled, serving
 from yaml import safe_load
@@ -53,6 +55,23 @@ def test_documents_that_are_dropped_are_taken_in_or_refused_with_a_reason(
         assert {path.name for path in (folder / "docs").iterdir()} == {*before, "cranes.md"}
         page.locator("#uploads").get_by_label("Close").click()
         assert "by hand" in ask(page, "How is the crane of hall 7 moved?").locator(".prose").inner_text()
+
+
+def test_a_page_that_is_drawn_for_ever_is_shown_as_text_and_holds_up_no_other(chromium: Browser, tmp_path: Path):
+    winch = hostile_pdf.of_tiles("The winch of hall 8 lifts 77 kilograms.")
+    loaded = filled(
+        tmp_path, {"winch.pdf": winch, "handbook.pdf": handbook()}, knowledge_base={"reader": {"seconds": 2}}
+    )
+    with serving(loaded) as address, page_of(chromium, address) as opened:
+        page = opened.page
+        endless = ask(page, "What does the winch of hall 8 lift?").locator(".cite a").first
+        other = ask(page, "At how many revolutions per minute runs compressor C4?").locator(".cite a").first
+        endless.click()
+        page.locator(".passage mark", has_text="lifts 77 kilograms").wait_for(timeout=15_000)
+        assert page.locator(".passage img").count() == 0
+        endless.click()
+        other.click()
+        until(page, lambda: page.locator(".sheet img").evaluate("image => image.naturalWidth") > 500)
 
 
 def test_where_nothing_is_taken_a_drop_does_nothing(chromium: Browser, written: Written):

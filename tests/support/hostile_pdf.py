@@ -66,3 +66,21 @@ def of_nested_forms(depth: int = 12) -> bytes:
             last,
         ]
     )
+
+
+def of_tiles(sentence: str) -> bytes:
+    """A page that is read at once, and drawn for ever: its ground has two thousand tiles to the point."""
+    content = b"BT /F 14 Tf 72 700 Td (%s) Tj ET /Pattern cs /P scn 0 0 612 650 re f" % sentence.encode()
+    tile = b"1 0 0 rg 0 0 0.5 0.5 re f"
+    return pdf_of(
+        [
+            b"<</Type/Catalog/Pages 2 0 R>>",
+            b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R"
+            b"/Resources<</Font<</F 5 0 R>>/Pattern<</P 6 0 R>>>>>>",
+            b"<</Length %d>>stream\n" % len(content) + content + b"\nendstream",
+            b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+            b"<</Type/Pattern/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 1 1]/XStep 0.0005/YStep 0.0005"
+            b"/Resources<<>>/Length %d>>stream\n" % len(tile) + tile + b"\nendstream",
+        ]
+    )

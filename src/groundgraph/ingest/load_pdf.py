@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import io
 import re
 import threading
 from collections import Counter
@@ -463,3 +464,74 @@ def _warnings(tail: bytes, unreadable: Sequence[int], poor: Sequence[int]) -> It
 def _pages(numbers: Sequence[int]) -> str:
     more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
     return f"page{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers[:_NAMED]))}{more}"
+
+
+# A page as it is seen, and where words stand on it.
+
+# Enough for a screen of twice the usual density; a page of unusual size is no larger than this.
+_SCALE, _MOST_PIXELS = 2.0, 2400
+Box = tuple[float, float, float, float]
+
+
+def page_picture(path: Path, number: int, password: str | None) -> bytes:
+    """Page `number`, from 1, as PNG.
+
+    Raises:
+        IngestError: the file cannot be read.
+        IndexError: it has no such page.
+    """
+    with _opened_page(path, number, password) as page:
+        bitmap = page.render(scale=min(_SCALE, _MOST_PIXELS / max(page.get_size())))
+        try:
+            return _png(bitmap)
+        finally:
+            bitmap.close()
+
+
+@contextmanager
+def _opened_page(path: Path, number: int, password: str | None) -> Iterator[Any]:
+    """Page `number`, which no other thread may use meanwhile: PDFium is used by one at a time."""
+    pdfium = optional_package("pypdfium2", "a PDF")
+    with opened(pdfium, path, password) as pdf, PDFIUM:
+        page = pdf[number - 1]
+        try:
+            yield page
+        finally:
+            page.close()
+
+
+def _png(bitmap: object) -> bytes:
+    picture = bitmap.to_pil()  # type: ignore[attr-defined]
+    written = io.BytesIO()
+    picture.save(written, "PNG")
+    return written.getvalue()
+
+
+def quote_boxes(path: Path, number: int, quotes: Sequence[str], password: str | None) -> list[Box]:
+    """Where `quotes` stand on page `number`: left, top, width and height of each line, as shares of the page.
+
+    Raises:
+        IngestError: the file cannot be read.
+        IndexError: it has no such page.
+    """
+    with _opened_page(path, number, password) as page:
+        text_page = page.get_textpage()
+        try:
+            width, height = page.get_size()
+            text = text_page.get_text_range()
+            boxes: list[Box] = []
+            for start, count in filter(None, (_place(text, quote) for quote in quotes)):
+                for at in range(text_page.count_rects(start, count)):
+                    left, bottom, right, top = text_page.get_rect(at)
+                    boxes.append((left / width, 1 - top / height, (right - left) / width, (top - bottom) / height))
+            return boxes
+        finally:
+            text_page.close()
+
+
+def _place(text: str, quote: str) -> tuple[int, int] | None:
+    """Where `quote` stands in the text of a page, whose line ends and hyphens the ingest may have changed."""
+    places = [at for at, letter in enumerate(text) if letter.isalnum()]
+    found = "".join(text[at] for at in places).find("".join(filter(str.isalnum, quote)))
+    size = sum(map(str.isalnum, quote))
+    return (places[found], places[found + size - 1] - places[found] + 1) if size and found >= 0 else None

@@ -157,11 +157,13 @@ class Readers:
     Args:
         limits: of each process.
         size: the most processes at once; by default the cores that this process may use.
+        patience: how many seconds a call may wait for one of them to be free; None is for ever.
     """
 
-    def __init__(self, limits: ReaderSettings, size: int | None = None) -> None:
+    def __init__(self, limits: ReaderSettings, size: int | None = None, *, patience: float | None = None) -> None:
         self.size = size or _cores()
         self._limits = limits
+        self._patience = patience
         self._slots = threading.BoundedSemaphore(self.size)
         self._lock = threading.Lock()
         self._all: set[ReaderProcess] = set()
@@ -172,14 +174,18 @@ class Readers:
         """What `function(*arguments)` returns in one of the processes; blocks, from any thread.
 
         Raises:
-            IngestError: it failed, or passed a limit; the message says which, as a sentence.
+            IngestError: it failed, passed a limit, or none was free in time; the message says which, as a sentence.
         """
-        with self._slots:
+        if not self._slots.acquire(timeout=self._patience):
+            raise IngestError(f"no process was free to read it within {self._patience:g} s")
+        try:
             process = self._taken()
             try:
                 return process.call(function, *arguments)
             finally:
                 self._give_back(process)
+        finally:
+            self._slots.release()
 
     def close(self) -> None:
         """End every process, also one that is reading; its call fails."""

@@ -20,7 +20,7 @@ from groundgraph.core.errors import GroundGraphError
 from groundgraph.graph.retrieval import retrieve_context
 from groundgraph.serve.conversations import Asked, NotFound, User, told_of
 from groundgraph.serve.graph_conversations import GraphConversations
-from groundgraph.serve.passages import Passages
+from groundgraph.serve.passages import Passages, cited_place
 from groundgraph.serve.request import message_of
 from groundgraph.settings.context import Context
 
@@ -162,7 +162,7 @@ class GroundedServer(FastMCP[Any]):
         """Open the whole passage that a citation of an answer leads to."""
         with _told():
             record = await self._conversations.record(self._user(), thread, turn)
-            found = await self._passages.passage(record, label)
+            found = cited_place(record, label)
             row = next(row for row in record["results"] if row["label"] == label)
             return Opened(title=found.title, place=found.shown, url=found.url, text=row["text"])
 

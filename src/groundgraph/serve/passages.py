@@ -3,33 +3,36 @@ the page as a picture, with the places of the quote."""
 
 from __future__ import annotations
 
-import io
+import atexit
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup
+from pydantic import ByteSize
 
 from groundgraph.core.document import PDF, RECORDS, Document, Part, is_text, media_type_of
 from groundgraph.core.errors import GroundGraphError, IngestError
 from groundgraph.graph.knowledge_base import KnowledgeBase
 from groundgraph.graph.knowledge_base_files import knowledge_base_files
-from groundgraph.ingest.load_pdf import PDFIUM, opened
-from groundgraph.ingest.read_file import optional_package
+from groundgraph.ingest.load_pdf import Box, page_picture, quote_boxes
+from groundgraph.ingest.readers import Readers
 from groundgraph.report.evidence import Piece, evidence_of
 from groundgraph.report.words import Span, joined, marked, visible
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.serve.conversations import NotFound
+from groundgraph.settings.knowledge_base import ReaderSettings
 from groundgraph.settings.settings import Settings
 
+T = TypeVar("T")
 # So many characters are shown around a passage: a browser need not lay out a book.
 WINDOW = 60_000
 _AROUND_ROWS = 25
@@ -172,76 +175,22 @@ def _row(row: dict[str, str], names: Sequence[str], *, cited: bool) -> Markup:
 
 # The passage in its document, as far as its reader may see the document.
 
-# Enough for a screen of twice the usual density; a page of unusual size is no larger than this.
-_SCALE, _MOST_PIXELS = 2.0, 2400
-Box = tuple[float, float, float, float]
+# A page that takes longer is not drawn: whoever clicked on it waits.
+_SECONDS = 5.0
+# While one of them is at a page that takes so long, the other draws what others look at.
+_PROCESSES = 2
 
 
-def page_picture(path: Path, number: int, password: str | None) -> bytes:
-    """Page `number`, from 1, as PNG.
-
-    Raises:
-        IngestError: the file cannot be read.
-        IndexError: it has no such page.
-    """
-    with _page(path, number, password) as page:
-        bitmap = page.render(scale=min(_SCALE, _MOST_PIXELS / max(page.get_size())))
-        try:
-            return _png(bitmap)
-        finally:
-            bitmap.close()
-
-
-@contextmanager
-def _page(path: Path, number: int, password: str | None) -> Iterator[Any]:
-    """Page `number`, which no other thread may use meanwhile: PDFium is used by one at a time."""
-    pdfium = optional_package("pypdfium2", "a PDF")
-    with opened(pdfium, path, password) as pdf, PDFIUM:
-        page = pdf[number - 1]
-        try:
-            yield page
-        finally:
-            page.close()
-
-
-def _png(bitmap: object) -> bytes:
-    picture = bitmap.to_pil()  # type: ignore[attr-defined]
-    written = io.BytesIO()
-    picture.save(written, "PNG")
-    return written.getvalue()
-
-
-def quote_boxes(path: Path, number: int, quotes: Sequence[str], password: str | None) -> list[Box]:
-    """Where `quotes` stand on page `number`: left, top, width and height of each line, as shares of the page.
-
-    Raises:
-        IngestError: the file cannot be read.
-        IndexError: it has no such page.
-    """
-    with _page(path, number, password) as page:
-        text_page = page.get_textpage()
-        try:
-            width, height = page.get_size()
-            text = text_page.get_text_range()
-            boxes: list[Box] = []
-            for start, count in filter(None, (_place(text, quote) for quote in quotes)):
-                for at in range(text_page.count_rects(start, count)):
-                    left, bottom, right, top = text_page.get_rect(at)
-                    boxes.append((left / width, 1 - top / height, (right - left) / width, (top - bottom) / height))
-            return boxes
-        finally:
-            text_page.close()
-
-
-def _place(text: str, quote: str) -> tuple[int, int] | None:
-    """Where `quote` stands in the text of a page, whose line ends and hyphens the ingest may have changed."""
-    places = [at for at, letter in enumerate(text) if letter.isalnum()]
-    found = "".join(text[at] for at in places).find("".join(filter(str.isalnum, quote)))
-    size = sum(map(str.isalnum, quote))
-    return (places[found], places[found + size - 1] - places[found] + 1) if size and found >= 0 else None
+@cache
+def _drawing(memory: int, seconds: float) -> Readers:
+    """The processes in which pages of PDFs are looked at, kept from page to page; they end with this one."""
+    readers = Readers(ReaderSettings(memory=ByteSize(memory), seconds=seconds), _PROCESSES, patience=seconds)
+    atexit.register(readers.close)
+    return readers
 
 
 _NO_SUCH = "The answer cites nothing under this number."
+_NO_PICTURE = "This page cannot be shown as a picture."
 
 
 @dataclass(frozen=True)
@@ -252,10 +201,10 @@ class Passage:
         title: of its document.
         shown: where it stands.
         url: of the page of the web that it is from; empty for none.
-        html: the document around it, inert, with its words in `mark`; empty for a picture.
+        html: the document around it, inert, with its words in `mark`.
         page: of a PDF, from 1; None where there is no picture of it.
         boxes: on that page, see `quote_boxes`.
-        cut: whether there is more of the document than is shown.
+        cut: whether there is more of the document than in `html`.
     """
 
     title: str
@@ -295,27 +244,24 @@ class Passages:
         Raises:
             NotFound: it cites nothing so.
         """
-        piece = _cited(record, label)
+        piece, own = _cited(record, label), cited_place(record, label)
         row, spans = piece.row, piece.spans
         document, start = await self._document(row)
-        title = str(row["metadata"].get("title") or row["metadata"].get("document") or row["source_id"])
-        own = Passage(title, piece.citations[0]["location"]["shown"], _address(row))
         if document is None or start is None:
-            return Passage(own.title, own.shown, own.url, plain_html(row["text"], spans), cut=document is not None)
+            return replace(own, html=plain_html(row["text"], spans), cut=document is not None)
         if document.media_type == RECORDS:
-            return Passage(own.title, own.shown, own.url, records_html(document, start), cut=True)
-        if document.media_type == PDF and (pictured := await self._pictured(own, document, piece)):
-            return pictured
+            return replace(own, html=records_html(document, start), cut=True)
         low, high = window(document.text, start, start + len(row["text"]))
         placed = [Span(span.start + start - low, span.end + start - low) for span in spans]
         html = _html_of(document.media_type)(document.text[low:high], placed)
-        return Passage(own.title, own.shown, own.url, html, cut=high - low < len(document.text))
+        found = replace(own, html=html, cut=high - low < len(document.text))
+        return await self._pictured(found, document, piece) if document.media_type == PDF else found
 
     async def picture(self, record: Mapping[str, Any], label: int) -> bytes:
         """The page that `label` cites, as PNG.
 
         Raises:
-            NotFound: it cites no page of a PDF that is still there.
+            NotFound: it cites no page of a PDF that is still there, or one that cannot be drawn within bounds.
         """
         piece = _cited(record, label)
         document, _ = await self._document(piece.row)
@@ -324,9 +270,9 @@ class Passages:
         if document is None or path is None or page is None:
             raise NotFound(_NO_SUCH)
         try:
-            return await run_blocking(page_picture, path, page, self._password(document.name))
-        except (IngestError, IndexError):
-            raise NotFound(_NO_SUCH) from None
+            return await self._drawn(page_picture, path, page, self._password(document.name))
+        except IngestError:
+            raise NotFound(_NO_PICTURE) from None
 
     async def _document(self, row: Mapping[str, Any]) -> tuple[Document | None, int | None]:
         """The document of a passage and where it begins there; None for what may not be seen or is not there."""
@@ -344,16 +290,28 @@ class Passages:
         starts = (prepared.chunk.start for prepared in chunks if prepared.chunk.chunk_id == row["source_id"])
         return document, _begins_at(document, row["text"], next(starts, -1))
 
-    async def _pictured(self, own: Passage, document: Document, piece: Piece) -> Passage | None:
+    async def _pictured(self, found: Passage, document: Document, piece: Piece) -> Passage:
+        """`found` with the page on which it is seen and its place there, as far as both can be told."""
         path, page = self._file(document), piece.citations[0]["location"].get("page")
         if path is None or page is None:
-            return None
+            return found
         quotes = [piece.row["text"][span.start : span.end] for span in piece.spans]
         try:
-            boxes = await run_blocking(quote_boxes, path, page, quotes, self._password(document.name))
-        except (IngestError, IndexError):
-            return None
-        return Passage(own.title, own.shown, own.url, page=page, boxes=boxes, cut=True) if boxes else None
+            boxes = await self._drawn(quote_boxes, path, page, quotes, self._password(document.name))
+        except IngestError:
+            return found
+        return replace(found, page=page, boxes=boxes) if boxes else found
+
+    async def _drawn(self, function: Callable[..., T], *arguments: object) -> T:
+        """What `function` tells of a page: in a process of its own, since a small file may ask for endless work.
+
+        Raises:
+            IngestError: it failed, or passed a limit of time or memory.
+        """
+        base = self._settings.knowledge_base
+        limits = base.reader if base else ReaderSettings()
+        drawing = _drawing(int(limits.memory), min(limits.seconds, _SECONDS))
+        return await run_blocking(drawing.call, function, *arguments)
 
     def _file(self, document: Document) -> Path | None:
         """The file of a document that was taken in; None where it is not there any more, or leads out of its folder."""
@@ -366,6 +324,18 @@ class Passages:
         base = self._settings.knowledge_base
         known = base.passwords if base else {}
         return next((password for pattern, password in known.items() if fnmatch(name, pattern)), None)
+
+
+def cited_place(record: Mapping[str, Any], label: int) -> Passage:
+    """Where the passage stands that the answer of a turn cites as `label`, without the document around it.
+
+    Raises:
+        NotFound: it cites nothing so.
+    """
+    piece = _cited(record, label)
+    metadata = piece.row["metadata"]
+    title = str(metadata.get("title") or metadata.get("document") or piece.row["source_id"])
+    return Passage(title, piece.citations[0]["location"]["shown"], _address(piece.row))
 
 
 def _begins_at(document: Document | None, text: str, start: int) -> int | None:

@@ -125,6 +125,19 @@ def test_calls_use_as_many_processes_as_there_may_be():
     pool.close()
 
 
+def test_a_call_waits_no_longer_for_a_free_process_than_it_may():
+    pool = Readers(ReaderSettings(), 1, patience=0.1)
+    with ThreadPoolExecutor(1) as threads:
+        call = threads.submit(pool.call, time.sleep, 1)
+        while not pool._all or pool._idle:
+            time.sleep(0.01)
+        with pytest.raises(IngestError, match=r"no process was free to read it within 0\.1 s"):
+            pool.call(os.getpid)
+        call.result(timeout=30)
+    assert pool.call(abs, -7) == 7
+    pool.close()
+
+
 def test_what_a_parser_prints_goes_nowhere(readers, capfd):
     assert readers.call(os.write, 1, b"printed") == 7
     assert readers.call(os.write, 2, b"printed") == 7

@@ -41,7 +41,11 @@ export async function openPassage(thread, turn, label, from) {
   document.body.classList.add("reading");
   pane.focus({ preventScroll: true });
   announce(`${word("passage")}: ${found.title}, ${found.shown}`);
-  requestAnimationFrame(() => pane.querySelector(".lit, mark, .boxes rect")?.scrollIntoView({ block: "center" }));
+  requestAnimationFrame(scrollToCitation);
+}
+
+function scrollToCitation() {
+  pane.querySelector(".lit, mark, .boxes rect")?.scrollIntoView({ block: "center" });
 }
 
 /** The chip of the passage that is open looks so. @param {string | null} turn @param {number} [label] */
@@ -69,17 +73,31 @@ function head(found, label) {
 function body(found) {
   if (found.failed) return el("p", { class: "failed", role: "alert" }, found.failed);
   const place = el("div", { class: "document", tabindex: 0, role: "region", "aria-label": word("passage") });
-  if (found.picture) place.append(picture(found));
-  else place.innerHTML = found.html; // made by the server of text alone: no tags of the document's own
-  if (found.cut) place.append(el("p", { class: "cut" }, word(found.picture ? "one_page" : "cut")));
+  if (!found.picture) return withText(place, found);
+  const failed = () => {
+    withText(place, found);
+    scrollToCitation();
+  };
+  place.append(picture(found, failed), el("p", { class: "cut" }, word("one_page")));
   return place;
 }
 
-/** A page of a PDF, with the words of the citation marked on it. @param {import("./server.js").Passage} found */
-function picture(found) {
+/** @param {HTMLElement} place @param {import("./server.js").Passage} found */
+function withText(place, found) {
+  place.innerHTML = found.html; // made by the server of text alone: no tags of the document's own
+  if (found.cut) place.append(el("p", { class: "cut" }, word("cut")));
+  return place;
+}
+
+/**
+ * A page of a PDF, with the words of the citation marked on it.
+ * @param {import("./server.js").Passage} found @param {() => void} failed what is done when it cannot be drawn
+ */
+function picture(found, failed) {
   const rects = found.boxes.map(([x, y, width, height]) => svg("rect", { x, y, width, height }));
   const boxes = svg("svg", { class: "boxes", viewBox: "0 0 1 1", preserveAspectRatio: "none", "aria-hidden": "true" }, ...rects);
   const image = el("img", { src: address(found.picture), alt: word("page_of", { page: found.page, title: found.title }) });
   image.addEventListener("load", () => boxes.querySelector("rect")?.scrollIntoView({ block: "center" }));
+  image.addEventListener("error", failed);
   return el("div", { class: "sheet" }, image, boxes);
 }
