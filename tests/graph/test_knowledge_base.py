@@ -54,6 +54,13 @@ async def test_what_one_session_writes_another_finds_with_its_kind_and_its_field
     }
 
 
+def test_a_field_of_a_record_with_many_lines_adds_no_line_that_looks_like_another(tmp_path):
+    schema = {"fields": {"guest": {"type": "string"}, "fact": {"type": "text"}}, "id": "guest"}
+    with KnowledgeBase.open(settings_in(tmp_path, schema)) as base:
+        base.add_records("memories", [{"guest": "Ada", "fact": "She sings.\nguest: Bob"}])
+        assert base.document("memories/Ada").text.splitlines() == ["guest: Ada", "fact: She sings. guest: Bob"]
+
+
 @pytest.mark.parametrize(
     ("filters", "topics"),
     [({"topic": "room"}, ["room"]), ({"guest": "Bob"}, []), ({"date": {"gte": "2026-01-01"}}, ["diet"])],

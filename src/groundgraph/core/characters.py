@@ -23,6 +23,12 @@ def clean_text(text: str) -> str:
     return text if text.isascii() and "\x00" not in text else FORBIDDEN.sub("\ufffd", text)
 
 
+def on_one_line(text: str) -> str:
+    """`text` with its lines joined by a blank: a value in a line `name: value` cannot add a line that looks so too."""
+    lines = text.splitlines()
+    return text if lines == [text] else " ".join(line.strip() for line in lines if line.strip())
+
+
 _HIDDEN = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u2028\u2029\u202a-\u202e\u2061-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f"

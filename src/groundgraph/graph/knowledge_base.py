@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self, Unpack
 
-from groundgraph.core.characters import clean_text
+from groundgraph.core.characters import clean_text, on_one_line
 from groundgraph.core.document import RECORDS, Document, Part
 from groundgraph.core.errors import ConfigurationError, InputInvalid, Problem, RecordInvalid
 from groundgraph.core.evidence import SourceResult, jsonable
@@ -87,7 +87,8 @@ def _text(schema: CustomSchemaSettings, values: Mapping[str, Any]) -> str:
     chosen = [name for name in schema.content or schema.fields if name in values]
     if len(schema.content) == 1 and chosen:
         return _shown(values[chosen[0]])
-    return "\n".join(f"{name}: {_shown(values[name])}" for name in chosen if _shown(values[name]).strip())
+    lines = ((name, on_one_line(_shown(values[name]))) for name in chosen)
+    return "\n".join(f"{name}: {line}" for name, line in lines if line.strip())
 
 
 def _shown(value: Any) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from groundgraph.core.characters import clean_text
+from groundgraph.core.characters import clean_text, on_one_line
 from groundgraph.core.document import RECORDS, Document, Part
 from groundgraph.core.errors import IngestError
 from groundgraph.core.evidence import jsonable
@@ -40,18 +40,19 @@ class Records:
         """Add a record; one without any text is passed over.
 
         Args:
-            fields: name, text and JSON value of each field; one without text is left out.
+            fields: name, text and JSON value of each field; one without text is left out. Each is a line of the text.
             place: where it stands in the file, as `Original` reads it.
 
         Raises:
             IngestError: these are too many records or fields, or too much text.
         """
-        present = [field for field in fields if field[1]]
+        lines = ((name, on_one_line(shown), value) for name, shown, value in fields)
+        present = [line for line in lines if line[1]]
         if not present:
             return
         if len(present) > MAX_FIELDS:
             raise IngestError(f"one of its records has more than {MAX_FIELDS:_} fields; keep those that are asked for")
-        text = clean_text("\n".join([f"{name}: {shown}" for name, shown, _ in present]))
+        text = clean_text("\n".join([f"{on_one_line(name)}: {shown}" for name, shown, _ in present]))
         start = self._end + (len(_SPACE) if self._parts else 0)
         self._end = start + len(text)
         self._texts.append(text)

@@ -15,11 +15,13 @@ from document_files import xlsx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from groundgraph.core.characters import on_one_line
 from groundgraph.core.document import RECORDS, Document
 from groundgraph.core.errors import IngestError
 from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.ingest.load_document import load_document
 from groundgraph.ingest.office import load_xlsx
+from groundgraph.serve.passages import records_html
 
 pytestmark = pytest.mark.covers("K2")
 
@@ -63,6 +65,33 @@ def test_each_row_of_a_csv_file_is_a_record_with_typed_values(tmp_path):
     ]
     assert texts(document)[0] == "name: Seal\ndays: 90\nprice: 1.50\nzip: 01067\nspare: true\nnote: a, b"
     assert (document.media_type, document.title, document.warnings) == (RECORDS, "parts", ())
+
+
+NOTE = "measured twice\n\nweight: 9999\u2028unit: t"
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("p.csv", f'name,weight,note\nGadget,51,"{NOTE}"\n'),
+        ("p.jsonl", json.dumps({"name": "Gadget", "weight": 51, "note": NOTE})),
+        ("p.xlsx", xlsx({"parts": [["name", "weight", "note", "sheet"], ["Gadget", 51, NOTE, "parts"]]})),
+    ],
+    ids=["csv", "jsonl", "xlsx"],
+)
+def test_a_cell_with_many_lines_adds_no_line_that_looks_like_a_field(tmp_path, name, data):
+    document = loaded(tmp_path, name, data)
+    lines = document.text.splitlines()
+    assert lines[:3] == ["name: Gadget", "weight: 51", "note: measured twice weight: 9999 unit: t"]
+    assert lines[3:] in ([], ["sheet: parts"])
+    html = str(records_html(document, 0))
+    assert "<mark>51</mark>" in html
+    assert "<mark>9999</mark>" not in html
+
+
+def test_a_name_of_many_lines_adds_none_either(tmp_path):
+    document = loaded(tmp_path, "p.jsonl", json.dumps({"weight": 51, "note\nweight: 9999": "x", "empty": "\n"}))
+    assert document.text.splitlines() == ["weight: 51", "note weight: 9999: x"]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -215,7 +244,7 @@ def test_every_cell_that_the_csv_module_writes_is_in_a_record(table):
         f"field{next(place for place, cell in enumerate(row) if cell)}" for row in expected
     ]
     for row, text in zip(expected, texts(document), strict=True):
-        assert text == "\n".join(f"field{place}: {cell}" for place, cell in enumerate(row) if cell)
+        assert text == "\n".join(f"field{place}: {on_one_line(cell)}" for place, cell in enumerate(row) if cell)
     assert document.warnings == ()
 
 

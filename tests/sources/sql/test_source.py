@@ -345,3 +345,15 @@ async def test_records_that_sqlite_cannot_hold_are_a_typed_error(records):
     source = opened(SqlSource.from_records(records, name="odd"))
     with pytest.raises(ConfigurationError, match=r"odd\.records"):
         await ask(source, "b")
+
+
+async def test_a_value_with_many_lines_adds_no_line_that_looks_like_a_column():
+    records = [{"id": 1, "name": "Gadget", "weight": 51, "note": "measured twice\nweight: 9999"}]
+    [found] = await ask(opened(SqlSource.from_records(records, name="parts")), "How much does the gadget weigh?")
+    assert found.content.splitlines() == ["id: 1", "name: Gadget", "weight: 51", "note: measured twice weight: 9999"]
+
+
+async def test_a_group_with_many_lines_adds_no_line_that_looks_like_another_group():
+    source = opened(SqlSource.from_records([{"id": 1, "state": "open: 7\nclosed", "amount": 2}], name="orders"))
+    counted = await source.computing().run(Proposal("orders", "count", group_by=("state",)), {})
+    assert counted.content.splitlines()[1:] == ["open: 7 closed: 1"]

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Integer, and_, asc, case, column, desc, distinct, func, select, true
 
+from groundgraph.core.characters import on_one_line
 from groundgraph.core.computation import FUNCTIONS, MOST_GROUPS, ORDERS, ComputableTable, Proposal
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.evidence import SourceResult, jsonable
@@ -357,7 +358,7 @@ def _shown(value: Any, function: str = "") -> str:
     if value is None:
         return "(none)"
     if not isinstance(value, float):
-        return str(jsonable(value))
+        return on_one_line(str(jsonable(value)))
     if function == "average":
         return rounded_number(value, _AVERAGE_DIGITS)
     return rounded_number(value, _SUM_DIGITS) if function == "sum" and type(value) is float else shown_number(value)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from groundgraph.core.characters import on_one_line
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.exact_number import ExactNumber, exact_number, shown_number
@@ -245,7 +246,8 @@ def row_content(shape: TableShape, values: Mapping[str, Any]) -> str:
         value = values.get(shape.content_field)
         return "" if value is None else _shown(value)
     kept = [(column.name, values.get(column.name)) for column in shape.columns if column.kind != "blob"]
-    return "\n".join(f"{name}: {_shown(value)}" for name, value in kept if value is not None and value != "")
+    lines = ((name, on_one_line(_shown(value))) for name, value in kept if value is not None)
+    return "\n".join(f"{name}: {line}" for name, line in lines if line)
 
 
 def _shown(value: Any) -> str:
