@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html import unescape
+from pathlib import Path
 
+import httpx
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from served import PUMPS, filled, serving
 
+from groundgraph import KnowledgeBase
 from groundgraph.core.document import RECORDS, Document, Part
 from groundgraph.report.words import Span
 from groundgraph.serve.passages import WINDOW, markdown_html, plain_html, records_html, window
@@ -105,3 +110,19 @@ def test_the_records_around_a_citation_stand_in_a_table():
     html = str(records_html(document, parts[50].start))
     assert html.count("<tr") == 1 + 51
     assert re.findall('<tr class="lit">(.*?)</tr>', html) == ["<td><mark>P50</mark></td><td><mark>50</mark></td>"]
+
+
+def test_a_record_of_ones_own_is_shown_whole(tmp_path: Path):
+    schema = {"fields": {"guest": {"type": "string"}, "fact": {"type": "text"}}, "content": ["fact"]}
+    loaded = filled(tmp_path, {"pumps.md": PUMPS}, knowledge_base={"schemas": {"memories": schema}})
+    with KnowledgeBase.open(loaded) as base:
+        base.add_records("memories", [{"guest": "Ada", "fact": "The guest Ada plays the *oboe*.\nroom: 12"}])
+    question = "What does the guest Ada play?"
+    with serving(loaded) as url, httpx.Client(base_url=url) as client:
+        thread = client.post("/api/threads", json={"title": question}).json()["id"]
+        lines = client.post(f"/api/threads/{thread}/turns", json={"question": question}).text.splitlines()
+        found = client.get(f"/api/threads/{thread}/turns/{json.loads(lines[-1])['ended']}/citations/1").json()
+    assert "".join(re.findall("<mark>(.*?)</mark>", found["html"], re.DOTALL)).startswith(
+        "The guest Ada plays the *oboe*."
+    )
+    assert "room: 12" in found["html"]

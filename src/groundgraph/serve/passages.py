@@ -19,7 +19,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 from pydantic import ByteSize
 
-from groundgraph.core.document import PDF, RECORDS, Document, Part, is_text, media_type_of
+from groundgraph.core.document import DOCUMENTS, PDF, RECORDS, Document, Part, is_text, media_type_of
 from groundgraph.core.errors import GroundGraphError, IngestError
 from groundgraph.graph.knowledge_base import KnowledgeBase
 from groundgraph.graph.knowledge_base_files import knowledge_base_files
@@ -249,7 +249,8 @@ class Passages:
         document, start = await self._document(row)
         if document is None or start is None:
             return replace(own, html=plain_html(row["text"], spans), cut=document is not None)
-        if document.media_type == RECORDS:
+        # A record of a schema of one's own stands alone, and its text need not be made of fields.
+        if document.media_type == RECORDS and document.kind == DOCUMENTS:
             return replace(own, html=records_html(document, start), cut=True)
         low, high = window(document.text, start, start + len(row["text"]))
         placed = [Span(span.start + start - low, span.end + start - low) for span in spans]
@@ -347,7 +348,7 @@ def _begins_at(document: Document | None, text: str, start: int) -> int | None:
 
 
 def _html_of(media_type: str) -> Callable[[str, Sequence[Span]], Markup]:
-    as_it_stands = media_type == PDF or (is_text(media_type) and media_type != "text/markdown")
+    as_it_stands = media_type in (PDF, RECORDS) or (is_text(media_type) and media_type != "text/markdown")
     return plain_html if as_it_stands else markdown_html
 
 
