@@ -58,6 +58,36 @@ def test_a_page_of_another_site_cannot_ask(address: str, headers: dict[str, str]
     assert httpx.get(f"{address}/api/threads").json()["threads"] == []
 
 
+ASKED = (
+    b'{"model": "groundgraph", "messages": [{"role": "user", "content": "How often is pump 17 serviced?"}], "x": "="}'
+)
+SENT = {"Origin": "https://evil.example", "Sec-Fetch-Mode": "navigate"}
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize("kind", ["text/plain", "application/json"])
+def test_a_form_of_another_site_cannot_ask(address: str, site: str, kind: str):
+    headers = {**SENT, "Sec-Fetch-Site": site, "Content-Type": kind}
+    answer = httpx.post(f"{address}/v1/chat/completions", content=ASKED, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["type"]) == (403, "permission_error")
+    assert httpx.get(f"{address}/api/threads").json()["threads"] == []
+
+
+def test_a_link_of_another_site_leads_to_the_page(address: str):
+    for method in ("GET", "HEAD"):
+        sent = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+        assert httpx.request(method, address, headers=sent).status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+def test_chat_clients_send_json_and_say_so(address: str, kind: str):
+    url = f"{address}/v1/chat/completions"
+    answer = httpx.post(url, content=ASKED, headers={"Content-Type": kind})
+    assert answer.status_code == 415
+    assert "application/json" in answer.json()["error"]["message"]
+    assert httpx.post(url, content=ASKED, headers={"Content-Type": "Application/JSON; charset=utf-8"}).is_success
+
+
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"title": 3}', b'{"title": "x", "y": 1}', b"[" * 90_000])
 def test_a_body_that_is_something_else_is_refused(address: str, body: bytes):
     answer = httpx.post(f"{address}/api/threads", content=body, headers={"Content-Type": "application/json"})

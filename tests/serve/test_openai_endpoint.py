@@ -189,7 +189,9 @@ def test_a_request_that_cannot_work_is_refused_in_the_protocols_form(address: st
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000, b'"' + b"x" * 2_000_000 + b'"'])
 def test_malformed_and_huge_bodies_are_refused_in_the_protocols_form(address: str, body: bytes):
     for sent in (body, iter([body])):
-        answer = httpx.post(f"{address}/v1/chat/completions", content=sent)
+        answer = httpx.post(
+            f"{address}/v1/chat/completions", content=sent, headers={"Content-Type": "application/json"}
+        )
         assert answer.status_code == (413 if len(body) > 1_000_000 else 400)
         assert answer.json()["error"]["type"] == "invalid_request_error"
 

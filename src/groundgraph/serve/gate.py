@@ -23,6 +23,8 @@ _STATIC = "/static/"
 _DOCUMENTS = "/api/documents/"
 # Of the body of any other request.
 _MOST_BYTES = 1_000_000
+# What a link of any other site may do: it changes and asks nothing.
+_READING = ("GET", "HEAD")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -94,26 +96,26 @@ class Gate:
             return
         await self.app(scope, _Bounded(receive, _most_of(own_path(scope))), _with_headers(send))
 
-    def _refusal_of_headers(self, headers: Headers, most: int) -> tuple[int, str] | None:
+    def _refusal_of_headers(self, method: str, headers: Headers, most: int) -> tuple[int, str] | None:
         if self._hosts and _host(headers) not in self._hosts:
             return 421, "The server is not reached under this name. Name it with --host."
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > most:
             return 413, _too_large(most)
-        if _is_elsewhere(headers):
+        if _is_elsewhere(method, headers):
             return 403, "A page of another site may not ask here."
         return None
 
     async def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         request, path = with_cookie(HTTPConnection(scope)), own_path(scope)
-        if refusal := self._refusal_of_headers(request.headers, _most_of(path)):
+        if refusal := self._refusal_of_headers(scope["method"], request.headers, _most_of(path)):
             return refusal
         user = None if path.startswith(_STATIC) else await self._users.of_request(request)
         if user is None and path not in _OPEN and not path.startswith(_STATIC):
             return 401, "Sign in with your token: Authorization: Bearer TOKEN."
         scope["user"] = user
         name = user.identity if user else ""
-        if scope["method"] not in ("GET", "HEAD") and not self._rate.allows(name or _address(scope)):
+        if scope["method"] not in _READING and not self._rate.allows(name or _address(scope)):
             return 429, "Too many requests. Wait a little."
         return None
 
@@ -147,11 +149,11 @@ def _host(headers: Headers) -> str:
     return host.rpartition(":")[0].strip("[]") if host.rpartition(":")[2].isdecimal() else host.strip("[]")
 
 
-def _is_elsewhere(headers: Headers) -> bool:
-    """Whether a browser says that a page of another origin sent the request."""
+def _is_elsewhere(method: str, headers: Headers) -> bool:
+    """Whether a browser says that a page of another origin sent the request, by more than a link to follow."""
     origin = headers.get("origin")
     if headers.get("sec-fetch-site") in ("cross-site", "same-site"):
-        return headers.get("sec-fetch-mode") != "navigate"
+        return method not in _READING or headers.get("sec-fetch-mode") != "navigate"
     return origin is not None and origin.partition("://")[2] != headers.get("host")
 
 

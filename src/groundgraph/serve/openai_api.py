@@ -22,7 +22,7 @@ from starlette.routing import Route
 from groundgraph.answers.label_gate import LABEL
 from groundgraph.core.errors import GroundGraphError
 from groundgraph.serve.conversations import Asked, Conversations, Event, User, answer_shown, said_by
-from groundgraph.serve.request import message_of, openai_error, own_address, refused, status_of
+from groundgraph.serve.request import SEND_JSON, is_json, message_of, openai_error, own_address, refused, status_of
 
 MODEL = "groundgraph"
 Handler = Callable[[Request], Awaitable[Response]]
@@ -170,6 +170,8 @@ def _instruction(messages: Sequence[_Message]) -> dict[str, str]:
 
 
 async def _read(request: Request) -> _Request:
+    if not is_json(request):
+        raise _Refused(415, SEND_JSON)
     try:
         return _Request.model_validate(json.loads(await request.body()))
     except ValidationError as error:

@@ -25,7 +25,17 @@ from groundgraph.report.turn_view import TurnView
 from groundgraph.report.words import findings_of, plain
 from groundgraph.serve.conversations import Asked, Conversations, Event, KeptTurn, NotFound
 from groundgraph.serve.passages import Passages
-from groundgraph.serve.request import language_of, message_of, own_path, refused, status_of, told_in, words
+from groundgraph.serve.request import (
+    SEND_JSON,
+    is_json,
+    language_of,
+    message_of,
+    own_path,
+    refused,
+    status_of,
+    told_in,
+    words,
+)
 from groundgraph.serve.uploads import Uploads
 from groundgraph.serve.users import COOKIE, KnowsUsers, with_token
 from groundgraph.settings.settings import Settings
@@ -186,8 +196,8 @@ async def _read(request: Request, kind: type[G]) -> G:
     Raises:
         InputInvalid: it is something else.
     """
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise InputInvalid("Send JSON, with the content type application/json.")
+    if not is_json(request):
+        raise InputInvalid(SEND_JSON)
     try:
         return kind.model_validate(json.loads(await request.body()))
     except ValidationError as error:

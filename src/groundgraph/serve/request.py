@@ -36,6 +36,12 @@ def own_address(request: HTTPConnection) -> str:
     return f"{request.url.scheme}://{request.url.netloc}{request.scope.get('root_path', '')}/"
 
 
+def is_json(request: HTTPConnection) -> bool:
+    """Whether the body is said to be JSON: a form of another site's page can send what looks so, but not say it."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
+
+
+SEND_JSON = "Send JSON, with the content type application/json."
 _LANGUAGE = "en"
 # What the server tells a reader stands among the words under names that begin so, in English as the server says it.
 TOLD = "server_"
