@@ -205,6 +205,13 @@ def test_what_is_found_in_hostile_titles_answers_and_names_is_inert(chromium: Br
         assert "\u202e" not in page.locator(".document").inner_text()
 
 
+def test_languages_that_are_made_up_are_not_kept():
+    assert request.words("x1") is request.words("x2") is request.words("en")
+    asked = {"type": "http", "path": "/", "query_string": b"language=../../x", "headers": [(b"accept-language", b"ru")]}
+    assert request.language_of(asked) == "en"
+    assert request.language_of({**asked, "query_string": b""}) == "ru"
+
+
 def test_another_language_is_one_more_file(chromium: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     known = request.words("en")
     words = {**known, "language": "pt", "languages": ["en", "pt", "ru"], "new": "Nova conversa"}

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from starlette.requests import HTTPConnection
@@ -48,13 +49,22 @@ TOLD = "server_"
 
 
 @cache
+def _files() -> dict[str, Traversable]:
+    """The files of words by their language."""
+    folder = files("groundgraph.serve") / "words"
+    return {entry.name.removesuffix(".yaml"): entry for entry in folder.iterdir() if entry.name.endswith(".yaml")}
+
+
+@cache
+def _words_in(known: str) -> dict[str, Any]:
+    read = [safe_load(_files()[name].read_text("utf-8")) for name in (_LANGUAGE, known)]
+    return {**read[0], **read[1], "language": known, "languages": sorted(_files())}
+
+
 def words(language: str) -> dict[str, Any]:
     """The page's words in a language that has a file, English in place of what it lacks."""
-    folder = files("groundgraph.serve") / "words"
-    known = {entry.name.removesuffix(".yaml"): entry for entry in folder.iterdir() if entry.name.endswith(".yaml")}
-    chosen = language if language in known else _LANGUAGE
-    read = [safe_load(known[name].read_text("utf-8")) for name in (_LANGUAGE, chosen)]
-    return {**read[0], **read[1], "language": chosen, "languages": sorted(known)}
+    # What a request calls a language is anything: only those that are known are kept.
+    return _words_in(language if language in _files() else _LANGUAGE)
 
 
 def language_of(scope: Mapping[str, Any]) -> str:
