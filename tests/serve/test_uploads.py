@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import sqlite3
 import stat
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +21,10 @@ from served import PUMPS, filled, serving
 from two_users import SETTINGS
 
 from groundgraph.core.errors import ConfigurationError, InputInvalid, StorageLocked
+from groundgraph.serve import uploads
 from groundgraph.serve.app import Served
 from groundgraph.serve.conversations import User
-from groundgraph.serve.uploads import MOST_BYTES, Uploads, checked_name
+from groundgraph.serve.uploads import MOST_BYTES, Ingest, Uploads, checked_name
 from groundgraph.serve.users import Users
 
 VALVES = b"# Valves\n\nThe valve of hall 9 is opened by hand.\n"
@@ -177,10 +180,84 @@ async def test_a_body_that_breaks_off_leaves_nothing(tmp_path: Path):
         yield b"# Valves"
         raise ConnectionError
 
-    uploads = Uploads(filled(tmp_path, {"pumps.md": PUMPS}), tmp_path / "docs")
+    taking = Uploads(filled(tmp_path, {"pumps.md": PUMPS}), tmp_path / "docs")
     with pytest.raises(ConnectionError):
-        await uploads.keep("valves.md", broken())
+        await taking.keep("valves.md", broken())
     assert [path.name for path in (tmp_path / "docs").iterdir()] == ["pumps.md"]
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_reader_who_leaves_while_sending_is_nothing_to_tell(
+    house: House, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+):
+    docs = house.folder / "docs"
+    for path, part in (("/api/documents/half.md", b"# Half"), ("/api/threads", b'{"title":')):
+        wire = http.client.HTTPConnection(house.url.removeprefix("http://"))
+        wire.putrequest("PUT" if part.startswith(b"#") else "POST", path)
+        wire.putheader("content-type", "application/json")
+        wire.putheader("content-length", "1000")
+        wire.endheaders()
+        wire.send(part)
+        if part.startswith(b"#"):
+            until(lambda: any(docs.glob(".*.part")))
+        wire.close()
+    until(lambda: not any(docs.glob(".*.part")))
+    assert httpx.get(f"{house.url}/health").is_success
+    assert not (docs / "half.md").exists()
+    assert "failed" not in caplog.text
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
+def test_a_reader_who_leaves_while_a_document_is_taken_in_leaves_no_file_without_its_passages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(uploads, "own_ingest", lambda settings: hanging())
+    settings = filled(tmp_path, {"pumps.md": PUMPS})
+    place = tmp_path / "docs" / "valves.md"
+    with serving(settings, Served(uploads=tmp_path / "docs")) as url:
+        with httpx.stream("PUT", f"{url}/api/documents/valves.md", content=VALVES) as answer:
+            assert next(answer.iter_lines()) == '{"stage": "find_documents"}'
+            assert place.exists()
+        until(lambda: not place.exists())
+
+
+def hanging(*values: dict[str, Any]) -> Ingest:
+    async def hangs(user: User, path: str) -> AsyncGenerator[tuple[str, Any]]:
+        for value in values:
+            yield "values", value
+        yield "custom", {"stage": "find_documents"}
+        await asyncio.Event().wait()
+
+    return hangs
+
+
+@pytest.mark.parametrize(
+    ("values", "stay"),
+    [([], ["pumps.md"]), ([{}], ["pumps.md"]), ([{"report": {"documents": 1}}], ["pumps.md", "valves.md"])],
+)
+@pytest.mark.parametrize("how", ["cancelled", "closed"])
+async def test_what_is_not_in_the_base_when_its_reader_leaves_is_taken_back(
+    tmp_path: Path, values: list[dict[str, Any]], stay: list[str], how: str
+):
+    taking = Uploads(filled(tmp_path, {"pumps.md": PUMPS}), tmp_path / "docs", hanging(*values))
+    for name, text in {"pumps.md": PUMPS.encode(), "valves.md": VALVES}.items():
+        events = taking.take_in(User(), await taking.keep(name, body(text)))
+        assert await anext(events) == {"stage": "find_documents"}
+        if how == "closed":
+            await events.aclose()
+        else:
+            following = asyncio.ensure_future(anext(events))
+            await asyncio.sleep(0.01)
+            following.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await following
+    assert sorted(path.name for path in (tmp_path / "docs").iterdir()) == stay
 
 
 async def body(text: bytes) -> AsyncIterator[bytes]:
@@ -203,9 +280,9 @@ async def test_what_fails_takes_a_new_file_back_and_never_one_that_lay_there_bef
         if error:
             raise error
 
-    uploads = Uploads(filled(tmp_path, {"pumps.md": PUMPS}), tmp_path / "docs", ends_early)
+    taking = Uploads(filled(tmp_path, {"pumps.md": PUMPS}), tmp_path / "docs", ends_early)
     for name, text in {"pumps.md": PUMPS.encode(), "valves.md": VALVES}.items():
-        dropped = await uploads.keep(name, body(text))
-        events = [event async for event in uploads.take_in(User(), dropped)]
+        dropped = await taking.keep(name, body(text))
+        events = [event async for event in taking.take_in(User(), dropped)]
         assert told in events[-1]["failed"]
     assert {path.name: path.read_bytes() for path in (tmp_path / "docs").iterdir()} == {"pumps.md": PUMPS.encode()}

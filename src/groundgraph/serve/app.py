@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
@@ -63,7 +63,7 @@ def serve_app(graph: TurnRunner, served: Served) -> Gate:
 
 def page_app(routes: Sequence[BaseRoute], lifespan: Callable[[Starlette], Any] | None = None) -> Starlette:
     """The routes as an application that tells each client its errors in the client's own form."""
-    handlers = {HTTPException: _no_route, Exception: _failed}
+    handlers = {HTTPException: _no_route, ClientDisconnect: _left, Exception: _failed}
     return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
 
 
@@ -102,6 +102,11 @@ def _ready(graph: TurnRunner) -> Callable[[Request], Awaitable[Response]]:
 async def _no_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return refused(request.scope, error.status_code, str(error.detail))
+
+
+async def _left(request: Request, error: Exception) -> Response:  # noqa: ARG001 - of the contract
+    """Whoever asks went away in the middle of what they sent: nobody reads the answer, and nothing failed."""
+    return Response(status_code=400)
 
 
 async def _failed(request: Request, error: Exception) -> Response:

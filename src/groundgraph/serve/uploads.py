@@ -91,7 +91,7 @@ class Uploads:
     async def take_in(self, user: User, dropped: Dropped) -> AsyncGenerator[Mapping[str, Any]]:
         """Takes the file in, and tells each stage, and last `taken`, the number of passages, or `failed`, the reason.
 
-        A new file that cannot be taken in is not kept.
+        A new file that cannot be taken in is not kept, nor one whose reader leaves before it is in the base.
         """
         report: IngestReport | None = None
         problem = ""
@@ -104,6 +104,10 @@ class Uploads:
                         yield {"stage": item.get("stage", "")}
         except Exception as error:  # whatever it is, the file is not in the base
             problem = message_of(error)
+        except BaseException:  # the reader left, or the server ends
+            if report is None or not report.documents:
+                await asyncio.shield(_removed(dropped))
+            raise
         if report and report.failed:
             problem = report.failed[0]["reason"]
         if report is None or problem:
