@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -15,7 +17,9 @@ from served import PUMPS, filled, serving
 
 from groundgraph import KnowledgeBase
 from groundgraph.core.document import RECORDS, Document, Part
+from groundgraph.ingest.records import load_csv
 from groundgraph.report.words import Span
+from groundgraph.serve import passages
 from groundgraph.serve.passages import WINDOW, markdown_html, plain_html, records_html, window
 
 OURS = re.compile(
@@ -112,17 +116,40 @@ def test_the_records_around_a_citation_stand_in_a_table():
     assert re.findall('<tr class="lit">(.*?)</tr>', html) == ["<td><mark>P50</mark></td><td><mark>50</mark></td>"]
 
 
+@pytest.mark.parametrize(("chars", "shown"), [(2_000, 29), (40_000, 1)])
+def test_of_long_records_fewer_are_shown_around_a_citation(chars: int, shown: int):
+    document = load_csv("part,told\n" + "\n".join(f"P{at},{'x' * chars}" for at in range(51)), [], "a.csv")
+    html = str(records_html(document, document.parts[25].start))
+    assert html.count("<tr") == 1 + shown
+    assert "<mark>P25</mark>" in html
+
+
+@pytest.mark.parametrize(("name", "makes"), [("pumps.md", "markdown_html"), ("parts.csv", "records_html")])
+def test_a_passage_is_made_ready_beside_the_loop_that_serves_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, makes: str
+):
+    threads = []
+    own = getattr(passages, makes)
+    monkeypatch.setattr(passages, makes, lambda *given: threads.append(threading.current_thread().name) or own(*given))
+    text = PUMPS if name == "pumps.md" else "pump,serviced every\nPump 17,90 days\n"
+    with serving(filled(tmp_path, {name: text})) as url, httpx.Client(base_url=url) as client:
+        assert "90 days" in opened(client, "How often is pump 17 serviced?")["html"]
+    assert threads == ["groundgraph-blocking"]
+
+
+def opened(client: httpx.Client, question: str) -> dict[str, Any]:
+    """What the first citation of the answer leads to."""
+    thread = client.post("/api/threads", json={"title": question}).json()["id"]
+    lines = client.post(f"/api/threads/{thread}/turns", json={"question": question}).text.splitlines()
+    return dict(client.get(f"/api/threads/{thread}/turns/{json.loads(lines[-1])['ended']}/citations/1").json())
+
+
 def test_a_record_of_ones_own_is_shown_whole(tmp_path: Path):
     schema = {"fields": {"guest": {"type": "string"}, "fact": {"type": "text"}}, "content": ["fact"]}
     loaded = filled(tmp_path, {"pumps.md": PUMPS}, knowledge_base={"schemas": {"memories": schema}})
     with KnowledgeBase.open(loaded) as base:
         base.add_records("memories", [{"guest": "Ada", "fact": "The guest Ada plays the *oboe*.\nroom: 12"}])
-    question = "What does the guest Ada play?"
     with serving(loaded) as url, httpx.Client(base_url=url) as client:
-        thread = client.post("/api/threads", json={"title": question}).json()["id"]
-        lines = client.post(f"/api/threads/{thread}/turns", json={"question": question}).text.splitlines()
-        found = client.get(f"/api/threads/{thread}/turns/{json.loads(lines[-1])['ended']}/citations/1").json()
-    assert "".join(re.findall("<mark>(.*?)</mark>", found["html"], re.DOTALL)).startswith(
-        "The guest Ada plays the *oboe*."
-    )
-    assert "room: 12" in found["html"]
+        html = opened(client, "What does the guest Ada play?")["html"]
+    assert "".join(re.findall("<mark>(.*?)</mark>", html, re.DOTALL)).startswith("The guest Ada plays the *oboe*.")
+    assert "room: 12" in html

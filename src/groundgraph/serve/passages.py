@@ -149,14 +149,24 @@ def records_html(document: Document, at: int) -> Markup:
     """The records of a table around the one that holds offset `at`, which is marked."""
     parts = document.parts
     cited = next((number for number, part in enumerate(parts) if part.start <= at < part.end), 0)
-    shown = range(max(0, cited - _AROUND_ROWS), min(len(parts), cited + _AROUND_ROWS + 1))
-    rows = {number: dict(_fields(document, parts[number])) for number in shown}
+    rows = {number: dict(_fields(document, parts[number])) for number in _rows_around(parts, cited)}
     names = list(dict.fromkeys(name for row in rows.values() for name in row))
     head = Markup("").join(Markup('<th scope="col">{}</th>').format(visible(name)) for name in names)
     body = Markup("").join(_row(row, names, cited=number == cited) for number, row in rows.items())
     return Markup('<div class="wide"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>').format(
         head, body
     )
+
+
+def _rows_around(parts: Sequence[Part], cited: int) -> range:
+    """The rows that are shown around the cited one: as many as fit into the window on either side."""
+    first = last = cited
+    least, most = max(0, cited - _AROUND_ROWS), min(len(parts) - 1, cited + _AROUND_ROWS)
+    while first > least and parts[cited].start - parts[first - 1].start <= WINDOW // 2:
+        first -= 1
+    while last < most and parts[last + 1].end - parts[cited].end <= WINDOW // 2:
+        last += 1
+    return range(first, last + 1)
 
 
 def _fields(document: Document, part: Part) -> Iterator[tuple[str, str]]:
@@ -251,10 +261,11 @@ class Passages:
             return replace(own, html=plain_html(row["text"], spans), cut=document is not None)
         # A record of a schema of one's own stands alone, and its text need not be made of fields.
         if document.media_type == RECORDS and document.kind == DOCUMENTS:
-            return replace(own, html=records_html(document, start), cut=True)
+            return replace(own, html=await run_blocking(records_html, document, start), cut=True)
         low, high = window(document.text, start, start + len(row["text"]))
         placed = [Span(span.start + start - low, span.end + start - low) for span in spans]
-        html = _html_of(document.media_type)(document.text[low:high], placed)
+        # Markdown may take seconds, in which others ask too.
+        html = await run_blocking(_html_of(document.media_type), document.text[low:high], placed)
         found = replace(own, html=html, cut=high - low < len(document.text))
         return await self._pictured(found, document, piece) if document.media_type == PDF else found
 
