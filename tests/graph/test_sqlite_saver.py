@@ -11,18 +11,22 @@ from contextlib import closing
 from pathlib import Path
 from random import Random
 
+import aiosqlite
 import pytest
 from held_file import held_file
 from langgraph.checkpoint.base import DeltaChannelHistory, empty_checkpoint
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.pregel._checkpoint import _replay
+from langgraph.store.base import PutOp
 from langgraph.store.memory import InMemoryStore
+from langgraph.store.sqlite.aio import AsyncSqliteStore
 from turns import QUOTING, ask, build, docs, thread
 
 from groundgraph.core.errors import StorageLocked
+from groundgraph.core.evidence_store import run_batch
 from groundgraph.graph.turn_runner import TurnRunner
-from groundgraph.storage.sqlite_saver import LinearSqliteSaver
+from groundgraph.storage.sqlite_saver import LinearSqliteSaver, SqliteStore
 
 
 def told(graph: TurnRunner, history: Mapping[str, DeltaChannelHistory]) -> dict[str, str]:
@@ -138,19 +142,11 @@ async def test_writes_in_line_behind_one_that_a_locked_file_failed_wait_no_longe
 @pytest.mark.parametrize("method", ["aput", "aput_writes"])
 async def test_a_write_that_is_cut_off_leaves_the_file_to_others(tmp_path: Path, method: str) -> None:
     path = tmp_path / "t.sqlite"
-    begun, go_on = asyncio.Event(), threading.Event()
-    loop = asyncio.get_running_loop()
-
-    def hold(said: str) -> None:
-        if said.startswith("INSERT"):
-            loop.call_soon_threadsafe(begun.set)
-            go_on.wait(10)
-
     async with AsyncSqliteSaver.from_conn_string(str(path)) as plain:
         saver = LinearSqliteSaver.over(plain)
         place = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "1"}}
         await saver.setup()
-        await saver.conn.set_trace_callback(hold)
+        begun, go_on = await _held_at("INSERT", saver.conn)
         given = (empty_checkpoint(), {}, {}) if method == "aput" else ([("answer", "x")], "task")
         writing = asyncio.create_task(getattr(saver, method)(place, *given))
         await begun.wait()
@@ -165,6 +161,53 @@ async def test_a_write_that_is_cut_off_leaves_the_file_to_others(tmp_path: Path,
         assert await _rows(saver) == []
         await getattr(saver, method)(place, *given)
         assert len(await _rows(saver)) == 1
+
+
+@pytest.mark.covers("fault 45")
+@pytest.mark.parametrize("kind", ["own", "plain"])
+@pytest.mark.parametrize("statement", ["BEGIN", "INSERT", "COMMIT"])
+async def test_a_batch_that_is_cut_off_leaves_the_store_to_others(tmp_path: Path, kind: str, statement: str) -> None:
+    path = str(tmp_path / "s.sqlite")
+    async with aiosqlite.connect(path, isolation_level=None) as connection:
+        store = SqliteStore(connection, path) if kind == "own" else AsyncSqliteStore(connection)
+        await store.setup()
+        begun, go_on = await _held_at(statement, connection)
+        cut, behind = (asyncio.create_task(run_batch(store, [PutOp(("a",), key, {"n": 1})])) for key in "xy")
+        await begun.wait()
+        for _ in range(3):
+            cut.cancel()
+            await asyncio.sleep(0)
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await cut
+        await behind
+        assert not connection.in_transaction
+        assert sorted(item.key for item in await store.asearch(("a",))) == ["x", "y"]
+
+
+@pytest.mark.covers("fault 45")
+async def test_a_batch_that_fails_for_no_fault_of_the_file_leaves_the_store_to_others(tmp_path: Path) -> None:
+    path = str(tmp_path / "s.sqlite")
+    async with aiosqlite.connect(path, isolation_level=None) as connection:
+        store = SqliteStore(connection, path)
+        await store.setup()
+        await connection.execute("BEGIN")
+        with pytest.raises(sqlite3.OperationalError, match="within a transaction"):
+            await store.abatch([PutOp(("a",), "x", {"n": 1})])
+        await store.abatch([PutOp(("a",), "x", {"n": 1})])
+
+
+async def _held_at(statement: str, connection: aiosqlite.Connection) -> tuple[asyncio.Event, threading.Event]:
+    """Holds the connection's thread at such a statement: what tells that it is there, and what lets it go on."""
+    begun, go_on, loop = asyncio.Event(), threading.Event(), asyncio.get_running_loop()
+
+    def hold(said: str) -> None:
+        if said.lstrip().startswith(statement):
+            loop.call_soon_threadsafe(begun.set)
+            go_on.wait(10)
+
+    await connection.set_trace_callback(hold)
+    return begun, go_on
 
 
 async def _rows(saver: AsyncSqliteSaver) -> list[tuple[object, ...]]:

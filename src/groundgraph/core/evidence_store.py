@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp
+from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result
 
 from groundgraph.core.errors import EvidenceMissing, StorageDamaged
 from groundgraph.core.evidence import EvidenceRecord, SourceResult, evidence_key, from_record, to_record
@@ -35,6 +36,42 @@ def lacks(value: Any, parts: Iterable[tuple[str, type | tuple[type, ...]]]) -> s
     """The name of the first of `parts` that a stored value has not, or not of its type; empty when it has all."""
     held = value if isinstance(value, Mapping) else {}
     return next((name for name, kind in parts if not isinstance(held.get(name), kind)), "")
+
+
+# Batches that a turn which is cut off does not break off in the middle.
+
+T = TypeVar("T")
+
+
+async def unbroken(work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`, which goes on to its end when the caller is cancelled, however often; then the caller is.
+
+    Raises:
+        CancelledError: the caller was cancelled; whatever `work` raised is lost.
+    """
+    task = asyncio.ensure_future(work)
+    cut: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cut = error
+    if cut is None:
+        return task.result()
+    if not task.cancelled():
+        # Taken note of, so that asyncio does not report it.
+        task.exception()
+    raise cut
+
+
+async def run_batch(store: BaseStore, operations: Iterable[Op]) -> list[Result]:
+    """The results of a batch of `store`.
+
+    LangGraph's own SQLite store stays inside the transaction of a batch that is broken off, and nobody can begin
+    another.
+    """
+    batch = store.abatch(operations)
+    return await (unbroken(batch) if type(store).__name__ == "AsyncSqliteStore" else batch)
 
 
 NAMESPACE = ("groundgraph", "evidence")
@@ -104,7 +141,7 @@ class EvidenceStore:
         # A clock that was set back makes a time in the future.
         new = [key for key in records if not 0 <= now - before.get(key, 0.0) <= WRITTEN_AGAIN_AFTER]
         if new:
-            await store.abatch([PutOp(NAMESPACE, key, dict(records[key]), index=False) for key in new])
+            await run_batch(store, [PutOp(NAMESPACE, key, dict(records[key]), index=False) for key in new])
         for key in new:
             written.put(key, now)
         # What was written before is held since then, or is read from the store once more.
@@ -200,7 +237,7 @@ class EvidenceStore:
         self, store: BaseStore | None, keys: Sequence[str], scope: str | None
     ) -> dict[str, EvidenceRecord]:
         operations: list[Op] = [GetOp(NAMESPACE, key) for key in keys]
-        items = await store.abatch(operations) if store is not None else [None] * len(keys)
+        items = await run_batch(store, operations) if store is not None else [None] * len(keys)
         fetched: dict[str, EvidenceRecord] = {}
         for key, item in zip(keys, items, strict=True):
             # Whether it is there for another scope is nobody's business.
@@ -222,11 +259,11 @@ class EvidenceStore:
 
 async def _remove_from(store: BaseStore, keys: Sequence[str], kept: set[str]) -> int:
     """Remove those of `keys` that the store holds and that are not `kept` by the time they were found."""
-    items = await store.abatch([GetOp(NAMESPACE, key) for key in keys])
+    items = await run_batch(store, [GetOp(NAMESPACE, key) for key in keys])
     held = [item.key for item in items if isinstance(item, Item) and item.key not in kept]
     removals: list[Op] = [PutOp(NAMESPACE, key, None) for key in held]
     if removals:
-        await store.abatch(removals)
+        await run_batch(store, removals)
     return len(held)
 
 

@@ -10,6 +10,7 @@ from langgraph.store.base import BaseStore, Op, PutOp
 
 from groundgraph.answers.provenance import conversation_namespace, messages_namespace, provenance_namespace
 from groundgraph.core.errors import StorageDamaged
+from groundgraph.core.evidence_store import run_batch
 from groundgraph.core.thread_id import checked_thread_id
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.storage.records import items_below, referred
@@ -138,5 +139,5 @@ async def _forget_items(store: BaseStore, namespace: tuple[str, ...]) -> int:
     keys = [item.key async for item in items_below(store, namespace)]
     removals: list[Op] = [PutOp(namespace, key, None) for key in keys]
     if removals:
-        await store.abatch(removals)
+        await run_batch(store, removals)
     return len(removals)

@@ -16,7 +16,7 @@ from langgraph.store.base import BaseStore, PutOp
 
 from groundgraph.answers.provenance import provenance_namespace, turn_of_thread
 from groundgraph.core.errors import ConfigurationError, InputInvalid, StorageDamaged
-from groundgraph.core.evidence_store import NAMESPACE
+from groundgraph.core.evidence_store import NAMESPACE, run_batch
 from groundgraph.core.thread_id import checked_thread_id
 from groundgraph.graph.forget_thread import empty_logs, remove_thread, remove_unused
 from groundgraph.graph.turn_runner import TurnRunner
@@ -465,7 +465,7 @@ async def _remove_records(store: BaseStore, thread: str, kept: frozenset[str]) -
     space = provenance_namespace(thread)
     old = [item async for item in items_below(store, space) if turn_of_thread(item.value) not in kept]
     if old:
-        await store.abatch([PutOp(space, item.key, None) for item in old])
+        await run_batch(store, [PutOp(space, item.key, None) for item in old])
     return len(old), {key for item in old for key in keys_in(item.value)}
 
 

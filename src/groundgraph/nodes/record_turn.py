@@ -26,7 +26,7 @@ from groundgraph.answers.provenance import (
     stored_record,
 )
 from groundgraph.answers.write_answer import answer_id
-from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.evidence_store import EvidenceStore, run_batch
 from groundgraph.core.turn_record import TurnRecord
 from groundgraph.core.turn_values import (
     ASKED_BACK,
@@ -188,7 +188,7 @@ async def _lineage(
 
 async def _store(store: BaseStore, record: dict[str, Any], lineage: Lineage) -> None:
     value = {**record, KEPT_AT: lineage.kept_at}
-    await store.abatch([PutOp(provenance_namespace(record["thread_id"]), record["turn_id"], value, index=False)])
+    await run_batch(store, [PutOp(provenance_namespace(record["thread_id"]), record["turn_id"], value, index=False)])
 
 
 async def _move_older(
@@ -201,7 +201,7 @@ async def _move_older(
     messages = [message for message in state.get("messages", []) if message.id != answer_id(state["turn"])]
     older = messages[: max(0, len(messages) + 1 - keep)]
     if older:
-        await store.abatch([_message_put(thread, message) for message in older])
+        await run_batch(store, [_message_put(thread, message) for message in older])
     return older
 
 

@@ -16,7 +16,7 @@ from langgraph.store.base import BaseStore, Item, PutOp
 
 from groundgraph.answers.provenance import BEGUN_AS, KEPT_AT, provenance_namespace, reader_notes, stored_record
 from groundgraph.core.evidence import preview
-from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.evidence_store import EvidenceStore, run_batch
 from groundgraph.core.turn_values import Draft, Review, Turn, unread, withheld
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
@@ -224,5 +224,5 @@ async def end_review(
         # What is there already was recorded when this step ran before, or by another way in which the turn went.
         if await store.aget(space, turn["id"]) is None:
             value = {**record, "notes": reader_notes(prompts.note, left), KEPT_AT: kept_here(info)}
-            await store.abatch([PutOp(space, turn["id"], value, index=False)])
+            await run_batch(store, [PutOp(space, turn["id"], value, index=False)])
     return prompts.note("earlier_review_ended", language, question=preview(turn["question"]))

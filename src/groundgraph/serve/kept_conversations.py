@@ -18,6 +18,7 @@ from groundgraph.answers.provenance import conversation_namespace
 from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import ReviewImpossible
 from groundgraph.core.evidence import preview
+from groundgraph.core.evidence_store import run_batch
 from groundgraph.serve.conversations import (
     TITLE_CHARS,
     Asked,
@@ -144,7 +145,7 @@ class KeptThreads:
         """Remove everything that is kept of a thread."""
         space = conversation_namespace(own_name(user, thread))
         keys = [item.key async for item in items_below(self._store, space) if item.namespace == space]
-        await self._store.abatch([PutOp(space, key, None) for key in keys])
+        await run_batch(self._store, [PutOp(space, key, None) for key in keys])
 
     async def marked(self) -> list[list[dict[str, Any]]]:
         """Every turn of anybody that was marked, the oldest first, each behind the turns that it follows; with
@@ -164,7 +165,7 @@ class KeptThreads:
 
     async def _write(self, user: User, thread: str, key: str, value: Mapping[str, Any]) -> None:
         space = conversation_namespace(own_name(user, thread))
-        await self._store.abatch([PutOp(space, key, dict(value), index=False)])
+        await run_batch(self._store, [PutOp(space, key, dict(value), index=False)])
 
 
 def _path(by_id: Mapping[Any, Mapping[str, Any]], value: Mapping[str, Any]) -> list[dict[str, Any]]:

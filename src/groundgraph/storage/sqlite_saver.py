@@ -34,7 +34,7 @@ from langgraph.store.sqlite.aio import AsyncSqliteStore
 from typing_extensions import override
 
 from groundgraph.core.errors import GroundGraphError, StorageLocked
-from groundgraph.core.evidence_store import readable_value
+from groundgraph.core.evidence_store import readable_value, unbroken
 from groundgraph.storage.storage_errors import KeptRow, TellsDamage, sqlite_error
 from groundgraph.storage.thread_locks import claimed
 
@@ -52,27 +52,37 @@ class SqliteStore(AsyncSqliteStore):
     def __init__(self, connection: Any, file: str) -> None:
         super().__init__(connection, deserializer=readable_value)
         self.file = file
+        self._line = asyncio.Lock()
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """As LangGraph's.
+        """As LangGraph's; a batch whose caller is cancelled is written whole.
 
         Raises:
             StorageLocked: another process held the file.
             StorageUnavailable: the file cannot be written.
             StorageDamaged: the file is damaged.
         """
-        try:
-            return await super().abatch(ops)
-        except sqlite3.Error as error:
-            told = sqlite_error(error, self.file)
-            if told is None:
-                raise
-            with suppress(sqlite3.Error, ValueError):
-                async with self.lock:
-                    # Else no other can begin.
-                    if self.conn.in_transaction:
-                        await self.conn.rollback()
-            raise told from error
+        return await unbroken(self._batch(ops))
+
+    async def _batch(self, ops: Iterable[Op]) -> list[Result]:
+        # In a line, so that what fails is undone before another begins.
+        async with self._line:
+            try:
+                return await super().abatch(ops)
+            except BaseException as error:
+                await _undo(self)
+                told = sqlite_error(error, self.file) if isinstance(error, sqlite3.Error) else None
+                if told is None:
+                    raise
+                raise told from error
+
+
+async def _undo(holder: AsyncSqliteSaver | AsyncSqliteStore) -> None:
+    """Ends the transaction that was left open on the connection of `holder`: else the file stays locked for others, and
+    what comes next fails, or ends it."""
+    with suppress(sqlite3.Error, ValueError):
+        async with holder.lock:
+            await holder.conn.rollback()
 
 
 # One turn at a time on one thread of a SQLite file, whichever process runs it, by a lock file beside it.
@@ -338,21 +348,15 @@ class LinearSqliteSaver(TellsDamage, _LinearHistory):
                 raise told from error
             except asyncio.CancelledError:
                 # It is behind what was begun, on the connection's thread, which goes on with that.
-                await asyncio.shield(self._undo())
+                await unbroken(_undo(self))
                 raise
-
-    async def _undo(self) -> None:
-        """Else the file stays locked for others, and the next write would end what was cut off here."""
-        with suppress(sqlite3.Error, ValueError):
-            async with self.lock:
-                await self.conn.rollback()
 
     async def storage_error(self, error: Exception) -> GroundGraphError | None:
         """The typed error for one of SQLite's that the file caused; what it left half done is undone."""
         told = sqlite_error(error)
         if told is None:
             return None
-        await self._undo()
+        await _undo(self)
         with suppress(sqlite3.Error, ValueError):
             async with self.lock:
                 return sqlite_error(error, await file_of(self.conn))
