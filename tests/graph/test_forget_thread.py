@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
-from turns import QUOTING, ask, build, docs, thread
+from turns import QUOTING, ask, asking, build, docs, thread
 
 from groundgraph import InMemorySource, load_settings, open_graph, prune_checkpoints
 from groundgraph.core.errors import ThreadBusy
@@ -35,6 +36,42 @@ async def test_forget_waits_for_the_turn_and_leaves_nothing_of_it(tmp_path: Path
             assert await saver.conn.execute_fetchall(f"SELECT count(*) FROM {table}") == [(0,)]
     assert await store.asearch(("groundgraph",), limit=100) == []
     assert (await turn)["outcome"] == "answered"
+
+
+@pytest.mark.covers("F14", "fault 96")
+@pytest.mark.parametrize("cancellations", [1, 3])
+async def test_a_turn_that_was_cut_off_writes_nothing_behind_its_end(tmp_path: Path, cancellations: int) -> None:
+    begun, go_on, loop = asyncio.Event(), threading.Event(), asyncio.get_running_loop()
+
+    def hold(said: str) -> None:
+        if said.startswith("INSERT OR REPLACE INTO checkpoints"):
+            loop.call_soon_threadsafe(begun.set)
+            go_on.wait(10)
+
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
+        graph = build(base=QUOTING, sources=[docs()], checkpointer=saver, store=InMemoryStore())
+        await saver.setup()
+        await saver.conn.set_trace_callback(hold)
+        items = graph.astream(asking(), thread(), stream_mode="updates")
+        while "check_citations" not in await anext(items):
+            pass
+        end = asyncio.create_task(anext(items))
+        await begun.wait()
+        # Until LangGraph waits for the first checkpoint, behind which the others wait.
+        await asyncio.sleep(0.1)
+        for _ in range(cancellations):
+            end.cancel()
+            await asyncio.sleep(0)
+        forgetting = asyncio.create_task(forget_thread(graph, "t"))
+        await asyncio.sleep(0.05)
+        assert not end.done()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await end
+        await forgetting
+        await asyncio.sleep(0.05)
+        for table in ("checkpoints", "writes"):
+            assert await saver.conn.execute_fetchall(f"SELECT count(*) FROM {table}") == [(0,)]
 
 
 @pytest.mark.covers("F14", "fault 96")

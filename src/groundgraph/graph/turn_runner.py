@@ -50,14 +50,12 @@ from groundgraph.resilience.blocking import iterate_in_background, run_in_backgr
 from groundgraph.resilience.bounds import Backpressure, TurnWork, current_backpressure, turn_ends_at
 from groundgraph.resilience.bounds import current as current_work
 from groundgraph.settings.context import Context
-from groundgraph.storage.checkpoint_serializer import own_checkpoints
 from groundgraph.storage.long_threads import refuse_synchronous
 from groundgraph.storage.storage_errors import damaged, server_error, sqlite_error
-from groundgraph.storage.thread_locks import held_thread
+from groundgraph.storage.thread_locks import ForeignWrites, TurnWrites, held_thread, turn_writes
 
 if TYPE_CHECKING:
     from groundgraph.settings.settings import Settings
-    from groundgraph.storage.thread_locks import ForeignWrites
 
 # The most steps of a run, of which a turn with everything on takes about twenty.
 RECURSION_LIMIT = 50
@@ -223,9 +221,10 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             return None
         wait = self.resources.settings.deadlines.turn
         await stack.enter_async_context(held_thread(saver, str(thread_id), wait))
-        from groundgraph.storage.thread_locks import ForeignWrites
-
-        return await ForeignWrites.watch(saver, str(thread_id), set())
+        foreign = await ForeignWrites.watch(saver, str(thread_id))
+        if foreign is not None:
+            stack.push_async_callback(foreign.own.end)
+        return foreign
 
     async def aget_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
         """As LangGraph's, with descriptions of the steps; the server shows it, and `get_graph` draws without them."""
@@ -363,7 +362,7 @@ class _Bounds:
         backpressure: how fast its reader is; None inside a parent graph, whose reader it is.
         allowance: what its chains may call.
         work: what it waits for.
-        own: the checkpoints that it writes itself; None where nobody keeps other processes from writing.
+        own: what it writes itself; None where nobody keeps other processes from writing.
         anew: whether it surely begins a turn.
     """
 
@@ -371,7 +370,7 @@ class _Bounds:
     backpressure: Backpressure | None
     allowance: ChainAllowance
     work: TurnWork
-    own: set[str] | None
+    own: TurnWrites | None
     anew: bool
 
     @classmethod
@@ -395,7 +394,7 @@ class _Bounds:
         deadline = turn_ends_at.set(self.ends_at)
         waiting = current_work.set(self.work)
         beginning = begins_turn.set(self.anew)
-        writing = own_checkpoints.set(self.own) if self.own is not None else None
+        writing = turn_writes.set(self.own) if self.own is not None else None
         allowed = chain_allowance.set(self.allowance)
         reader = current_backpressure.set(self.backpressure) if self.backpressure else None
         if self.backpressure:
@@ -408,7 +407,7 @@ class _Bounds:
             if reader:
                 current_backpressure.reset(reader)
             if writing:
-                own_checkpoints.reset(writing)
+                turn_writes.reset(writing)
             chain_allowance.reset(allowed)
             begins_turn.reset(beginning)
             current_work.reset(waiting)

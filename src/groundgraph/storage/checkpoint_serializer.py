@@ -7,12 +7,10 @@ set. Whoever can write to the database could then run code in the process that r
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import Any
 
 import ormsgpack
-from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_METHODS, SAFE_MSGPACK_TYPES
 from langgraph.checkpoint.serde.jsonplus import (
     EXT_DELTA_SNAPSHOT,
@@ -21,19 +19,6 @@ from langgraph.checkpoint.serde.jsonplus import (
     JsonPlusSerializer,
 )
 from typing_extensions import override
-
-# Which checkpoints a run wrote itself, so that they can be told from those of another process.
-
-own_checkpoints: ContextVar[set[str] | None] = ContextVar("groundgraph_own_checkpoints", default=None)
-
-
-def note_own(config: RunnableConfig, checkpoint: Mapping[str, Any]) -> None:
-    """The run in whose context this is called wrote `checkpoint`, at the place in `config`; inner graphs' do not
-    count."""
-    written = own_checkpoints.get()
-    if written is not None and not config["configurable"].get("checkpoint_ns"):
-        written.add(checkpoint["id"])
-
 
 CHECKPOINT_TYPES: tuple[tuple[str, str], ...] = ()
 """Module and name of every type that a checkpoint of ours may hold beside those that LangGraph always reads.

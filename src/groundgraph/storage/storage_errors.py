@@ -6,7 +6,7 @@ import shlex
 import sqlite3
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
@@ -21,7 +21,8 @@ from langgraph.checkpoint.base import (
 
 from groundgraph.core.errors import GroundGraphError, StorageDamaged, StorageLocked, StorageUnavailable
 from groundgraph.core.secret_mask import mask
-from groundgraph.storage.checkpoint_serializer import NotReadable, note_own
+from groundgraph.storage.checkpoint_serializer import NotReadable
+from groundgraph.storage.thread_locks import turn_writes
 
 WRITTEN_IS_SAFE = "What was written before is safe, and can be read"
 _UNUSABLE = {
@@ -183,17 +184,22 @@ class TellsDamage(BaseCheckpointSaver[Any]):
             StorageLocked: another process or session held the file or the table.
             StorageUnavailable: the file cannot be written, or the server does not answer or has no room.
         """
-        async with self.writing():
-            written = await super().aput(config, checkpoint, metadata, new_versions)
-        note_own(config, checkpoint)
+        turn = turn_writes.get()
+        with turn.one(config) if turn else nullcontext():
+            async with self.writing():
+                written = await super().aput(config, checkpoint, metadata, new_versions)
+            if turn:
+                turn.wrote(config, checkpoint)
         return written
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """As LangGraph's; raises as `aput` does."""
-        async with self.writing():
-            await super().aput_writes(config, writes, task_id, task_path)
+        turn = turn_writes.get()
+        with turn.one(config) if turn else nullcontext():
+            async with self.writing():
+                await super().aput_writes(config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """As LangGraph's; raises as `aput` does."""

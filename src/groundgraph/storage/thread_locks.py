@@ -7,16 +7,19 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future, InvalidStateError
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from groundgraph.core.errors import ThreadBusy, ThreadConflict
+from groundgraph.core.evidence_store import unbroken
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -46,6 +49,60 @@ async def claimed(name: str, wait: float, claim: Callable[[], Awaitable[T | None
     return given
 
 
+# What a turn writes to its thread, so that it can be told from what another process writes, and is over with the turn.
+
+
+class TurnWrites:
+    """The writes of one turn to a thread.
+
+    LangGraph writes in tasks of its own. A turn that is cancelled while it waits for the last of them waits no longer,
+    and they would go on in a thread that is another turn's by then.
+    """
+
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        self.checkpoints = set[str]()
+        """Those that it has written so far, without those of inner graphs."""
+        self._under_way = 0
+        self._none_under_way = asyncio.Event()
+        self._over = False
+
+    @contextmanager
+    def one(self, config: RunnableConfig) -> Iterator[None]:
+        """Around a write to the place in `config`.
+
+        Raises:
+            CancelledError: the turn is over.
+        """
+        if str(config["configurable"]["thread_id"]) != self.thread_id:
+            yield
+            return
+        if self._over:
+            raise asyncio.CancelledError
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._none_under_way.set()
+
+    def wrote(self, config: RunnableConfig, checkpoint: Mapping[str, Any]) -> None:
+        """`checkpoint` stands at the place in `config`."""
+        if not config["configurable"].get("checkpoint_ns"):
+            self.checkpoints.add(checkpoint["id"])
+
+    async def end(self) -> None:
+        """The turn is over: returns when what is under way is written, and nothing more is."""
+        self._over = True
+        if self._under_way:
+            self._none_under_way.clear()
+            await unbroken(self._none_under_way.wait())
+
+
+turn_writes: ContextVar[TurnWrites | None] = ContextVar("groundgraph_turn_writes", default=None)
+
+
 # Telling whether another process wrote to a thread during a turn.
 
 
@@ -60,20 +117,17 @@ class ForeignWrites:
     look: Look
     head: str | None
     version: int
-    own: set[str]
-    """The checkpoints that the turn has written itself, so far."""
+    own: TurnWrites
+    """What the turn writes itself."""
 
     @classmethod
-    async def watch(cls, saver: BaseCheckpointSaver[Any], thread_id: str, own: set[str]) -> ForeignWrites | None:
-        """The state of the thread now; None for a saver that belongs to one process, or has rules of its own.
-
-        `own` is where the ids of the checkpoints are put that the turn writes.
-        """
+    async def watch(cls, saver: BaseCheckpointSaver[Any], thread_id: str) -> ForeignWrites | None:
+        """The state of the thread now; None for a saver that belongs to one process, or has rules of its own."""
         look = _look_for(saver, thread_id)
         if look is None:
             return None
         head, version = await look.head_and_version()
-        return cls(look, head, version, own)
+        return cls(look, head, version, TurnWrites(thread_id))
 
     async def check(self) -> None:
         """
@@ -89,8 +143,9 @@ class ForeignWrites:
             chain.add(newest)
             newest = parents[newest]
         if set(parents) - chain:
-            kept = bool(self.own) and max(self.own) in chain
-            which = _KEPT if kept else _LOST if self.own else _UNKNOWN
+            own = self.own.checkpoints
+            kept = bool(own) and max(own) in chain
+            which = _KEPT if kept else _LOST if own else _UNKNOWN
             raise ThreadConflict(
                 f"Another process wrote to the thread '{self.look.thread_id}' during this turn, and the thread goes on "
                 f"from only one of the two. {which} Let one process own a thread, or serve the "
