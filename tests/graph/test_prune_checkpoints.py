@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from parents import in_a_row
 from turns import build
 
 from groundgraph import InMemorySource, load_provenance, load_settings, open_graph, prune_checkpoints, resume_turn
-from groundgraph.core.errors import ConfigurationError, EvidenceMissing, InputInvalid, StorageLocked
+from groundgraph.core.errors import ConfigurationError, EvidenceMissing, InputInvalid, NothingToResume, StorageLocked
 from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.graph.prune_checkpoints import Pruned, _Pruning, cut_before, cut_thread
 from groundgraph.graph.prune_checkpoints import compact_files as compact
@@ -98,6 +99,41 @@ async def test_a_pruned_conversation_reads_as_before_and_goes_on(tmp_path: Path)
         (result,) = await ask(graph, 6)
         assert "Pump 6" in result["answer"]
         assert await whole(graph) == [*before, ("human", "pump 6"), ("ai", result["answer"])]
+
+
+@pytest.mark.parametrize("way", ["asked", "resumed", "edited"])
+async def test_a_run_from_a_checkpoint_that_was_pruned_is_refused_and_the_conversation_stays(
+    tmp_path: Path, way: str
+) -> None:
+    async with opened(tmp_path) as graph:
+        await ask(graph, 1)
+        gone = (await graph.aget_state(place())).config
+        await ask(graph, 2, 3)
+        before = await whole(graph)
+        await prune_checkpoints(graph, keep_turns=1)
+        ways = {
+            "asked": partial(graph.ainvoke, {"question": "pump 9"}, gone),
+            "resumed": partial(graph.ainvoke, None, gone),
+            "edited": partial(graph.aupdate_state, gone, {"messages": [("user", "pump 9")]}),
+        }
+        with pytest.raises(NothingToResume, match="Leave checkpoint_id out"):
+            await ways[way]()
+        assert await whole(graph) == before
+
+
+async def test_a_run_that_names_no_checkpoint_reads_one_and_looks_for_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(tmp_path) as graph:
+        looks, find = [], graph.checkpointer.aget_tuple
+
+        async def counted(config: Any) -> Any:
+            looks.append(config)
+            return await find(config)
+
+        monkeypatch.setattr(graph.checkpointer, "aget_tuple", counted)
+        await ask(graph, 1, 2)
+        assert len(looks) == 2
 
 
 async def test_it_reads_the_same_in_another_process_through_langgraphs_own_saver(tmp_path: Path) -> None:

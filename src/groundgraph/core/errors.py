@@ -195,7 +195,7 @@ class EvidenceMissing(GroundGraphError):
 
 class NothingToResume(GroundGraphError):
     """The thread holds no turn, or its last question never reached the disk; ask it again. Or a decision comes that
-    nobody asked for, or too late."""
+    nobody asked for, or too late. Or the checkpoint to run from is not there, perhaps not any more."""
 
 
 class ThreadBusy(GroundGraphError):

@@ -79,6 +79,27 @@ async def refuse_gone_step(
             )
 
 
+async def refuse_gone_checkpoint(graph: CompiledStateGraph[Any, Any, Any, Any], configurable: dict[str, Any]) -> None:
+    """LangGraph would begin with nothing, and what it writes would stand in place of the conversation.
+
+    Args:
+        graph: the graph that is to run.
+        configurable: which checkpoint of which thread, of which a saver holds the checkpoints.
+
+    Raises:
+        NothingToResume: the checkpoint is not there.
+    """
+    saver, point = configurable.get(CONFIG_KEY_CHECKPOINTER, graph.checkpointer), configurable.get("checkpoint_id")
+    if not point or not isinstance(saver, BaseCheckpointSaver) or configurable.get("thread_id") is None:
+        return
+    if await saver.aget_tuple({"configurable": configurable}) is None:
+        raise NothingToResume(
+            f"The thread '{configurable['thread_id']}' has no checkpoint '{point}', perhaps not any more: it was "
+            "pruned. Leave checkpoint_id out to go on from the end of the thread, or take one that "
+            "aget_state_history tells."
+        )
+
+
 def _goes_on(given: Any) -> bool:
     """Whether an input goes on with a turn: none at all, or a person's decision."""
     return given is None or _decides(given)

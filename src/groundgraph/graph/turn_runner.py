@@ -40,6 +40,7 @@ from groundgraph.graph.state_edits import led_on
 from groundgraph.graph.stopped_turns import (
     lacks_outputs,
     lead_on,
+    refuse_gone_checkpoint,
     refuse_gone_step,
     refuse_undue_decision,
     with_outputs,
@@ -107,7 +108,8 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             StorageDamaged: what is kept of the thread cannot be read.
             ConfigurationError: the checkpointer of the parent graph has no asynchronous methods.
             InputInvalid: the input, or the id of the thread, is nothing that a turn can take.
-            NothingToResume: the turn waits at a step that this graph does not have, or for nobody's decision.
+            NothingToResume: the turn waits at a step that this graph does not have, or for nobody's decision, or the
+                checkpoint to run from is not there.
             ReviewImpossible: people are to review answers, and the graph has no checkpointer.
         """
         settings = self.resources.settings
@@ -125,6 +127,8 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             stack.push_async_callback(items.aclose)  # type: ignore[attr-defined]
             with self._told_as_ours(full, Exception):
                 last: Any = None
+                if not embedded:
+                    await refuse_gone_checkpoint(self, self._configurable(full))
                 if not embedded and not bounds.anew:
                     await refuse_gone_step(self, given, self._configurable(full))
                     await refuse_undue_decision(self, given, {**full, CONF: self._configurable(full)})
@@ -282,11 +286,13 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
 
         Raises:
             InputInvalid: a channel would be given what it cannot hold.
+            NothingToResume: the checkpoint to be edited is not there.
             StorageDamaged: what is kept of the thread cannot be read.
         """
         for edit in (edit for edits in supersteps for edit in edits):
             check_update(self.channels, edit.values)
         with self._told_as_ours(config):
+            await refuse_gone_checkpoint(self, self._configurable(config))
             if len(supersteps) == len(supersteps[0]) == 1:
                 supersteps = [[await led_on(self, config, supersteps[0][0], self.resources.settings.limits)]]
             return await super().abulk_update_state(config, supersteps)
