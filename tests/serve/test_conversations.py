@@ -81,6 +81,25 @@ async def test_a_turn_that_was_cut_is_there_without_an_outcome_and_is_asked_agai
         assert "90 days" in (await conversations.record(NOBODY, thread, done))["answer"]
 
 
+@pytest.mark.covers("U8")
+async def test_behind_a_first_question_that_was_cut_each_first_question_begins_the_conversation_anew(settings: Any):
+    async with open_graph(settings) as graph:
+        conversations = GraphConversations(graph)
+        thread = (await conversations.start(NOBODY, QUESTION)).id
+        events = conversations.ask(NOBODY, thread, Asked(QUESTION))
+        while (await anext(events)).get("stage", {}).get("stage") != "retrieve_source":
+            pass
+        await events.aclose()
+        first = await take(conversations, thread, "Where does pump 18 stand?")
+        await take(conversations, thread, "Is it retired?", first)
+        for question in ("When is the filter of pump 17 changed?", QUESTION):
+            last = await take(conversations, thread, question)
+            state = await graph.aget_state({"configurable": {"thread_id": thread}})
+            assert [message.text for message in state.values["messages"] if message.type == "human"] == [question]
+        assert [turn.parent for turn in await conversations.turns(NOBODY, thread)] == ["", "", first, "", ""]
+        assert "90 days" in (await conversations.record(NOBODY, thread, last))["answer"]
+
+
 @pytest.mark.covers("U13")
 @pytest.mark.parametrize("by", ["page", "command"])
 async def test_a_conversation_is_forgotten_with_its_title_its_branches_and_its_marks(settings: Any, by: str):

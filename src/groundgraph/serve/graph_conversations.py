@@ -15,7 +15,7 @@ from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.graph.resume import load_provenance
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.serve.conversations import Event, Thread, User
-from groundgraph.serve.kept_conversations import Heard, KeptConversations, KeptThreads, Run, own_name
+from groundgraph.serve.kept_conversations import FIRST, Heard, KeptConversations, KeptThreads, Run, own_name
 from groundgraph.settings.context import Context
 from groundgraph.settings.settings import settings_hash
 
@@ -61,6 +61,13 @@ class GraphConversations(KeptConversations):
         saver: Any = self.graph.checkpointer
         place = {"thread_id": own_name(user, thread), "checkpoint_ns": "", "checkpoint_id": point}
         return await saver.aget_tuple({"configurable": place}) is not None
+
+    @override
+    async def beginning(self, user: User, thread: str) -> str:
+        saver: Any = self.graph.checkpointer
+        place = {"configurable": {"thread_id": own_name(user, thread), "checkpoint_ns": ""}}
+        found = [one.checkpoint["id"] async for one in saver.alist(place, filter=dict(FIRST))]
+        return min(found, default="")
 
     @override
     async def keep_record(self, user: User, thread: str, turn: str, record: Mapping[str, Any]) -> None:

@@ -222,7 +222,7 @@ class Heard:
         output: of the graph.
         waits: what a person is asked with whose decision it goes on.
         after: the checkpoint behind the run.
-        before: the one in front of it, where a thread begins.
+        before: where the thread begins, if the run begins there.
     """
 
     output: Mapping[str, Any] = field(default_factory=dict)
@@ -242,6 +242,10 @@ class Heard:
             self.before = self.after
 
 
+FIRST: Mapping[str, Any] = {"source": "input", "step": -1}
+"""The metadata of the checkpoint with which a thread begins, before a step has run."""
+
+
 class KeptConversations(ABC):
     """See `Conversations`; where the graph runs, and what keeps its threads, says who inherits."""
 
@@ -256,6 +260,10 @@ class KeptConversations(ABC):
     @abstractmethod
     async def has(self, user: User, thread: str, point: str) -> bool:
         """Whether a checkpoint is still there."""
+
+    @abstractmethod
+    async def beginning(self, user: User, thread: str) -> str:
+        """The checkpoint with which a thread begins; empty where nothing was written, or not any more."""
 
     @abstractmethod
     async def start(self, user: User, title: str) -> Thread:
@@ -309,7 +317,8 @@ class KeptConversations(ABC):
         yield {"begun": turn}
         said = [*asked.history, ("user", asked.question)]
         messages = tuple({"role": role, "content": text} for role, text in said)
-        heard = Heard()
+        # Where a first question begins anew, so does the next.
+        heard = Heard(before="" if asked.parent else point)
         run = Run(user, thread, point, messages, None, asked.context, asked.assistant)
         async with aclosing(self.run(run, heard)) as events:
             async for event in events:
@@ -353,9 +362,13 @@ class KeptConversations(ABC):
                 waits = node.get("asked") is not None
                 raise NotFound(_UNDECIDED if waits else "The turn before was interrupted. Ask its question again.")
             return await self._kept_point(user, thread, node["after"]), node["said"]
-        begun = [node["before"] for node in await kept.nodes(user, thread) if node.get("before")]
+        nodes = await kept.nodes(user, thread)
+        begun = [node["before"] for node in nodes if node.get("before")]
         # A first question that was changed: the conversation begins anew where it began.
-        return (await self._kept_point(user, thread, begun[0]) if begun else ""), ""
+        if begun:
+            return await self._kept_point(user, thread, begun[0]), ""
+        # One that was cut has told nobody where that is.
+        return (await self.beginning(user, thread) if nodes else ""), ""
 
     async def _kept_point(self, user: User, thread: str, point: str) -> str:
         """A run from a checkpoint that is gone would begin with nothing, and tell nobody.

@@ -20,7 +20,7 @@ from typing_extensions import override
 from groundgraph.core import errors
 from groundgraph.core.errors import GroundGraphError, InputInvalid, ScopeMissing, StorageUnavailable, ThreadBusy
 from groundgraph.serve.conversations import Event, NotFound, Thread, User
-from groundgraph.serve.kept_conversations import Heard, KeptConversations, KeptThreads, Run
+from groundgraph.serve.kept_conversations import FIRST, Heard, KeptConversations, KeptThreads, Run
 
 _NO_THREAD = "There is no such conversation."
 _STATUS: Mapping[int, GroundGraphError] = {
@@ -178,6 +178,12 @@ class ServerConversations(KeptConversations):
         except NotFound:
             return False
         return bool(state.get("created_at"))
+
+    @override
+    async def beginning(self, user: User, thread: str) -> str:
+        with told_as_ours():
+            found = await self._connect(user).threads.get_history(thread, metadata=FIRST)
+        return min((str(one["checkpoint"]["checkpoint_id"]) for one in found), default="")
 
     @override
     async def keep_record(self, user: User, thread: str, turn: str, record: Mapping[str, Any]) -> None:
