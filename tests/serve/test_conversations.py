@@ -120,6 +120,28 @@ async def test_a_conversation_is_forgotten_with_its_title_its_branches_and_its_m
             await conversations.turns(NOBODY, thread)
 
 
+@pytest.mark.covers("U13")
+@pytest.mark.parametrize("cut", [False, True])
+async def test_a_conversation_that_is_deleted_when_a_question_has_just_come_stays_deleted(settings: Any, cut: bool):
+    async with open_graph(settings) as graph:
+        conversations = GraphConversations(graph)
+        thread = (await conversations.start(NOBODY, QUESTION)).id
+        events = conversations.ask(NOBODY, thread, Asked(QUESTION))
+        await anext(events)
+        await conversations.delete(NOBODY, thread)
+        if cut:
+            while (await anext(events)).get("stage", {}).get("stage") != "retrieve_source":
+                pass
+            await events.aclose()
+        else:
+            with pytest.raises(NotFound):
+                async for _ in events:
+                    pass
+        assert graph.store is not None
+        assert await graph.store.asearch(("groundgraph",)) == []
+        assert not (await graph.aget_state({"configurable": {"thread_id": thread}})).values
+
+
 async def test_behind_a_turn_that_was_pruned_nothing_begins_with_an_empty_memory(settings: Any):
     async with open_graph(settings) as graph:
         conversations = GraphConversations(graph)

@@ -78,8 +78,7 @@ class GraphConversations(KeptConversations):
         return {**await load_provenance(self.graph, own_name(user, thread), node["record"])}
 
     @override
-    async def delete(self, user: User, thread: str) -> None:
-        await self._kept.turns(user, thread)
+    async def forget(self, user: User, thread: str) -> None:
         await forget_thread(self.graph, own_name(user, thread))
 
 

@@ -7,8 +7,8 @@ import re
 import secrets
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from groundgraph.answers.provenance import conversation_namespace
 from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import ReviewImpossible
 from groundgraph.core.evidence import preview
-from groundgraph.core.evidence_store import run_batch
+from groundgraph.core.evidence_store import run_batch, unbroken
 from groundgraph.serve.conversations import (
     TITLE_CHARS,
     Asked,
@@ -82,12 +82,19 @@ class KeptThreads:
         Raises:
             NotFound: there is none.
         """
-        head = await self._read(user, thread, _HEAD)
-        await self._write(user, thread, _HEAD, {**head, "at": time.time()})
+        await self._write(user, thread, _HEAD, {**await self.head(user, thread), "at": time.time()})
+
+    async def head(self, user: User, thread: str) -> dict[str, Any]:
+        """What is kept of a thread itself.
+
+        Raises:
+            NotFound: there is none.
+        """
+        return await self._read(user, thread, _HEAD)
 
     async def turns(self, user: User, thread: str) -> list[KeptTurn]:
         """See `Conversations.turns`."""
-        await self._read(user, thread, _HEAD)
+        await self.head(user, thread)
         return [_turn(value) for value in await self.nodes(user, thread)]
 
     async def nodes(self, user: User, thread: str) -> list[dict[str, Any]]:
@@ -274,8 +281,8 @@ class KeptConversations(ABC):
         """The record of a turn that has ended, `node` as `KeptThreads` gives it."""
 
     @abstractmethod
-    async def delete(self, user: User, thread: str) -> None:
-        """See `Conversations`."""
+    async def forget(self, user: User, thread: str) -> None:
+        """Remove everything that is kept of a thread, and what the graph wrote to it, whether or not it is there."""
 
     @abstractmethod
     async def keep_record(self, user: User, thread: str, turn: str, record: Mapping[str, Any]) -> None:
@@ -297,6 +304,11 @@ class KeptConversations(ABC):
         """See `Conversations`."""
         return await self.kept(user).find(user, said)
 
+    async def delete(self, user: User, thread: str) -> None:
+        """See `Conversations`."""
+        await self.kept(user).head(user, thread)
+        await self.forget(user, thread)
+
     async def mark(self, user: User, thread: str, turn: str, mark: Mapping[str, str]) -> None:
         """See `Conversations`."""
         await self.kept(user).change(user, thread, turn, mark=dict(mark))
@@ -313,19 +325,20 @@ class KeptConversations(ABC):
         kept = self.kept(user)
         await kept.touch(user, thread)
         point, before = await self._place(user, thread, asked.parent)
-        turn = await kept.begin(user, thread, asked.parent, asked.question)
-        yield {"begun": turn}
-        said = [*asked.history, ("user", asked.question)]
-        messages = tuple({"role": role, "content": text} for role, text in said)
-        # Where a first question begins anew, so does the next.
-        heard = Heard(before="" if asked.parent else point)
-        run = Run(user, thread, point, messages, None, asked.context, asked.assistant)
-        async with aclosing(self.run(run, heard)) as events:
-            async for event in events:
-                yield event
-        if heard.waits is not None and not asked.reviewed:
-            raise ReviewImpossible(_WAITS)
-        yield await self._ended(user, thread, turn, heard, before)
+        async with self._undeleted(user, thread):
+            turn = await kept.begin(user, thread, asked.parent, asked.question)
+            yield {"begun": turn}
+            said = [*asked.history, ("user", asked.question)]
+            messages = tuple({"role": role, "content": text} for role, text in said)
+            # Where a first question begins anew, so does the next.
+            heard = Heard(before="" if asked.parent else point)
+            run = Run(user, thread, point, messages, None, asked.context, asked.assistant)
+            async with aclosing(self.run(run, heard)) as events:
+                async for event in events:
+                    yield event
+            if heard.waits is not None and not asked.reviewed:
+                raise ReviewImpossible(_WAITS)
+            yield await self._ended(user, thread, turn, heard, before)
 
     async def decide(self, user: User, thread: str, turn: str, decision: Mapping[str, Any]) -> AsyncGenerator[Event]:
         """See `Conversations`."""
@@ -335,10 +348,26 @@ class KeptConversations(ABC):
         _, before = await self._place(user, thread, node["parent"])
         point = await self._kept_point(user, thread, node["after"])
         heard = Heard()
-        async with aclosing(self.run(Run(user, thread, point, decision=dict(decision)), heard)) as events:
-            async for event in events:
-                yield event
-        yield await self._ended(user, thread, turn, heard, before)
+        async with self._undeleted(user, thread):
+            async with aclosing(self.run(Run(user, thread, point, decision=dict(decision)), heard)) as events:
+                async for event in events:
+                    yield event
+            yield await self._ended(user, thread, turn, heard, before)
+
+    @asynccontextmanager
+    async def _undeleted(self, user: User, thread: str) -> AsyncIterator[None]:
+        """Within it, a turn is taken; what it wrote to a thread that was deleted is forgotten, which nobody would see
+        any more. A thread is deleted before a run has it, or after; while it runs, whoever deletes waits."""
+        try:
+            yield
+        finally:
+            await unbroken(self._forget_deleted(user, thread))
+
+    async def _forget_deleted(self, user: User, thread: str) -> None:
+        try:
+            await self.kept(user).head(user, thread)
+        except NotFound:
+            await self.forget(user, thread)
 
     async def _ended(self, user: User, thread: str, turn: str, heard: Heard, before: str) -> Event:
         """Keeps how a run ended, and tells it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -196,12 +196,12 @@ class ServerConversations(KeptConversations):
             return await self.kept(user).record(user, thread, node["id"])
 
     @override
-    async def delete(self, user: User, thread: str) -> None:
-        kept = self.kept(user)
-        await kept.turns(user, thread)
+    async def forget(self, user: User, thread: str) -> None:
         with told_as_ours():
-            await self._connect(user).threads.delete(thread)
-            await kept.forget(user, thread)
+            # What the server has lost is not kept here either.
+            with suppress(NotFound), told_as_ours():
+                await self._connect(user).threads.delete(thread)
+            await self.kept(user).forget(user, thread)
 
 
 def _place(point: str) -> Any:
