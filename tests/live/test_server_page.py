@@ -8,9 +8,9 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,9 +26,10 @@ from served import filled
 from two_users import SETTINGS, users_file
 
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.serve.conversations import User
+from groundgraph.serve.conversations import Asked, User
 from groundgraph.serve.openai_api import openai_routes
 from groundgraph.serve.page_api import page_routes
+from groundgraph.serve.server_conversations import ServerConversations
 from groundgraph.serve.server_page import server_ingest
 from groundgraph.serve.users import Users
 
@@ -126,6 +127,28 @@ def test_what_the_page_keeps_is_the_servers_and_its_rules_hold(house: Any):
         assert httpx.get(f"{server}/threads/{own}", headers=headers).status_code == 404
 
 
+def test_behind_a_first_question_that_was_cut_there_each_first_question_begins_anew(house: Any):
+    user, headers = User("alice"), {"Authorization": "Bearer alice-token"}
+
+    async def told(conversations: ServerConversations, thread: str, until: str) -> None:
+        async with aclosing(conversations.ask(user, thread, Asked(ISOLATION.QUESTION))) as events:
+            async for event in events:
+                if until in event:
+                    return
+
+    async def cut_and_ask() -> None:
+        async with get_client(url=house.url.removesuffix("/page"), headers=headers) as client:
+            conversations = ServerConversations(lambda _: client)
+            thread = (await conversations.start(user, "cut")).id
+            await told(conversations, thread, "stage")
+            for _ in range(2):
+                await told(conversations, thread, "ended")
+                state: Any = await client.threads.get_state(thread)
+                assert [message["type"] for message in state["values"]["messages"]] == ["human", "ai"]
+
+    run_elsewhere(cut_and_ask)
+
+
 def test_a_server_without_a_graph_for_documents_says_so(house: Any):
     async def drop() -> None:
         headers = {"Authorization": "Bearer alice-token"}
@@ -133,6 +156,11 @@ def test_a_server_without_a_graph_for_documents_says_so(house: Any):
             async for _ in server_ingest(lambda _: client)(User("alice-token"), "valves.md"):
                 pass
 
-    # The driver of the browser holds the event loop of this thread.
-    with ThreadPoolExecutor(1) as other, pytest.raises(ConfigurationError, match="has no graph 'ingest'"):
-        other.submit(asyncio.run, drop()).result()
+    with pytest.raises(ConfigurationError, match="has no graph 'ingest'"):
+        run_elsewhere(drop)
+
+
+def run_elsewhere(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """The driver of the browser holds the event loop of this thread."""
+    with ThreadPoolExecutor(1) as other:
+        other.submit(asyncio.run, work()).result()
