@@ -128,10 +128,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             with self._told_as_ours(full, Exception):
                 last: Any = None
                 if not embedded:
-                    await refuse_gone_checkpoint(self, self._configurable(full))
-                if not embedded and not bounds.anew:
-                    await refuse_gone_step(self, given, self._configurable(full))
-                    await refuse_undue_decision(self, given, {**full, CONF: self._configurable(full)})
+                    await self._refuse_lost(given, full, anew=bounds.anew)
                 while (item := await bounds.next(items)) is not _END:
                     last = item
                     yield item
@@ -142,6 +139,15 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
                     whole = await self._with_outputs(last, input, config)
                     if whole is not last:
                         yield whole
+
+    async def _refuse_lost(self, given: Any, full: RunnableConfig, *, anew: bool) -> None:
+        """Refuse a run that has nothing to begin at, or surely none to go on with; `astream` tells the errors."""
+        configurable = self._configurable(full)
+        if configurable.get("checkpoint_id"):
+            await refuse_gone_checkpoint(self, configurable)
+        if not anew:
+            await refuse_gone_step(self, given, configurable)
+            await refuse_undue_decision(self, given, {**full, CONF: configurable})
 
     def _checked(self, config: RunnableConfig | None, full: RunnableConfig, *, embedded: bool) -> RunnableConfig | None:
         """The configuration of a run that can go on with it; `astream` tells the errors."""

@@ -52,7 +52,7 @@ class Records:
             return
         if len(present) > MAX_FIELDS:
             raise IngestError(f"one of its records has more than {MAX_FIELDS:_} fields; keep those that are asked for")
-        text = clean_text("\n".join([f"{on_one_line(name)}: {shown}" for name, shown, _ in present]))
+        text = _text(present)
         start = self._end + (len(_SPACE) if self._parts else 0)
         self._end = start + len(text)
         self._texts.append(text)
@@ -74,6 +74,10 @@ class Records:
         title = {"title": Path(name).stem}
         text = _SPACE.join(self._texts)
         return Document(name, text, RECORDS, title, 0, tuple(warnings), parts=tuple(self._parts))
+
+
+def _text(fields: Iterable[tuple[str, str, Any]]) -> str:
+    return clean_text("\n".join([f"{on_one_line(name)}: {shown}" for name, shown, _ in fields]))
 
 
 def shown(value: Any) -> str:

@@ -108,13 +108,19 @@ class Uploads:
             if report is None or not report.documents:
                 await asyncio.shield(_removed(dropped))
             raise
-        if report and report.failed:
-            problem = report.failed[0]["reason"]
-        if report is None or problem:
+        told = _told(report, problem)
+        if "failed" in told:
             await _removed(dropped)
-            yield {"failed": problem or "It could not be taken in. The server's log says why."}
-        else:
-            yield {"taken": report.chunks, "warnings": [warning["reason"] for warning in report.warnings]}
+        yield told
+
+
+def _told(report: IngestReport | None, problem: str) -> Mapping[str, Any]:
+    """What is told last: `taken`, or `failed` with the `problem` or that of the report."""
+    if report and report.failed:
+        problem = report.failed[0]["reason"]
+    if report is None or problem:
+        return {"failed": problem or "It could not be taken in. The server's log says why."}
+    return {"taken": report.chunks, "warnings": [warning["reason"] for warning in report.warnings]}
 
 
 def checked_name(name: str) -> str:

@@ -118,12 +118,9 @@ def asked_parts(message: str) -> tuple[str, ...]:
     if coded := _code_parts(plain, parts):
         return coded
     telling = list(filter(_tells, dict.fromkeys(parts)))[:MAX_PARTS]
-    content = len(query_stems(message))
-    around = content - len(query_stems(" ".join(telling)))
-    much = around >= LEAST_AROUND
-    if len(telling) > 1 or (len(spans) > 1 and _is_whole(parts) and (much or parts == spans[-1:])):
-        return tuple(telling)
-    if content >= LONG_MESSAGE and much:
+    around = len(query_stems(message)) - len(query_stems(" ".join(telling)))
+    alone = len(spans) > 1 and _is_whole(parts) and parts == spans[-1:]
+    if len(telling) > 1 or alone or (around >= LEAST_AROUND and _stands_out(parts, spans, message)):
         return tuple(telling)
     return () if plain == message else (plain,)
 
@@ -296,6 +293,11 @@ def _courtesies() -> frozenset[str]:
         for phrase in language_data(language, *path)
         for stemmed in stems(phrase)
     )
+
+
+def _stands_out(parts: list[str], spans: list[str], message: str) -> bool:
+    """Whether what asks need not be read with all that stands around it."""
+    return len(query_stems(message)) >= LONG_MESSAGE or (len(spans) > 1 and _is_whole(parts))
 
 
 def _is_whole(asking: list[str]) -> bool:

@@ -259,7 +259,7 @@ class _Judgement:
 
 def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Named) -> _Judgement:
     found = [result for _, result in known]
-    evidence = [(ref, result) for ref, result in known if not result.metadata.get(NEEDS)]
+    evidence = _without_needs(known)
     computed = [result for _, result in evidence if result.metadata.get("computed")]
     asking = [
         result for result in found if result.metadata.get(NEEDS) and not any(_meets(one, result) for one in computed)
@@ -299,17 +299,24 @@ def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Nam
 def _parts(view: View, found: Sequence[tuple[Ref, SourceResult]], named: Named) -> dict[str, float]:
     """How likely each of several questions in the message is answered by what was `found`. One that names nothing is
     left out, and one that computes where a source says what was or would have to be computed."""
-    parts = questions_in(view.turn["question"])
-    evidence = [(ref, result) for ref, result in found if not result.metadata.get(NEEDS)]
-    results = [result for _, result in evidence]
+    every = questions_in(view.turn["question"])
+    if len(every) < 2:
+        return {}
     computes = any(is_stated(result.metadata) or result.metadata.get(NEEDS) for _, result in found)
-    chances: dict[str, float] = {}
-    for part in parts if len(parts) > 1 else ():
-        if own_words(part) and not (computes and find_cue([part])):
-            behind = of_numbered(part, results).others | without_name(part, results)
-            own = [pair for at, pair in enumerate(evidence) if at not in behind]
-            chances[part] = _chance(part, named(_with_fits(own, view, part)), view.turn["language"], _leans(view.state))
-    return chances
+    parts = [part for part in every if own_words(part) and not (computes and find_cue([part]))]
+    evidence = _without_needs(found)
+    return {part: _chance_of_part(part, view, evidence, named) for part in parts}
+
+
+def _without_needs(found: Sequence[tuple[Ref, SourceResult]]) -> list[tuple[Ref, SourceResult]]:
+    return [(ref, result) for ref, result in found if not result.metadata.get(NEEDS)]
+
+
+def _chance_of_part(part: str, view: View, evidence: Sequence[tuple[Ref, SourceResult]], named: Named) -> float:
+    results = [result for _, result in evidence]
+    behind = of_numbered(part, results).others | without_name(part, results)
+    own = [pair for at, pair in enumerate(evidence) if at not in behind]
+    return _chance(part, named(_with_fits(own, view, part)), view.turn["language"], _leans(view.state))
 
 
 def _searched(state: RankingInput) -> str:
