@@ -1,7 +1,7 @@
 """L17: the blocks of an answer without a model on public questions: how often they hold what a person answered.
 
-Then the same questions with chatter around them, each in one of six ways (`chatter.json`), and each behind a turn that
-has nothing to do with it: what the first block loses by that.
+Then the same questions with chatter around them, each in one of many ways (`chatter.json`), and each behind a turn that
+has nothing to do with it: what the first block loses by that, and how many more are `insufficient`.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class Quoted:
     quotes: tuple[str, ...]
     gold: str
     characters: int
+    insufficient: bool
 
     def holds(self, first: int | None = None) -> bool:
         """Whether one of the `first` quotes, of all without a number, holds the gold answer."""
@@ -101,7 +102,7 @@ def _with_chatter(way: str, question: str) -> str:
 def _losses(name: str, plain: list[Quoted], others: Mapping[str, list[Quoted]]) -> list[Row]:
     before = share_of(plain)
     lost = {way: before - share_of(answers) for way, answers in others.items()}
-    return [
+    losses = [
         Row(
             "L17",
             f"{name}: the first block holds the answer {way}",
@@ -114,11 +115,21 @@ def _losses(name: str, plain: list[Quoted], others: Mapping[str, list[Quoted]]) 
         )
         for way, less in lost.items()
     ]
+    refused = [
+        Row("L17", f"{name}: insufficient {way}", f"{refused_of(answers):.3f}", f"{refused_of(plain):.3f} alone")
+        for way, answers in others.items()
+    ]
+    return losses + refused
 
 
 def share_of(answers: list[Quoted], first: int | None = 1) -> float:
     """The share of `answers` whose `first` quotes, all without a number, hold the gold answer."""
     return sum(answer.holds(first) for answer in answers) / len(answers)
+
+
+def refused_of(answers: list[Quoted]) -> float:
+    """The share of `answers` that are `insufficient`."""
+    return sum(answer.insufficient for answer in answers) / len(answers)
 
 
 def _gold(file: Path) -> dict[str, str]:
@@ -127,7 +138,8 @@ def _gold(file: Path) -> dict[str, str]:
 
 
 def _quoted(output: Mapping[str, Any], gold: str) -> Quoted:
-    return Quoted(tuple(map(_block, _QUOTED.findall(output["answer"]))), gold, len(output["answer"]))
+    refused = output["outcome"] == "insufficient"
+    return Quoted(tuple(map(_block, _QUOTED.findall(output["answer"]))), gold, len(output["answer"]), refused)
 
 
 def _block(shown: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.l17_quotes import answers_of, share_of
+from benchmarks.l17_quotes import answers_of, refused_of, share_of
 
 MOST = 200
 
@@ -21,5 +21,6 @@ async def test_the_first_block_answers_whatever_stands_around_a_question_or_befo
     assert share_of(plain) >= first
     assert share_of(plain, None) >= every
     assert share_of(plain) - share_of(chatter) <= 0.03
+    assert refused_of(chatter) - refused_of(plain) <= 0.03
     # Of 200 questions one is .005; all 595 lose .003 (`python -m benchmarks L17`).
     assert share_of(plain) - share_of(after) <= 0.02

@@ -232,6 +232,23 @@ async def test_a_server_that_is_killed_and_comes_back_is_a_typed_error_meanwhile
     assert [message.text for message in output["messages"]][-2] == "grant types when it is back"
 
 
+@pytest.mark.live
+async def test_a_server_that_was_away_for_long_is_asked_at_once_when_it_is_back(url, postgres) -> None:  # noqa: F811
+    settings = settings_for(url)
+    small = settings.checkpointer.model_copy(update={"pool_size": 1})
+    async with open_graph(settings.model_copy(update={"checkpointer": small}), sources=[docs()]) as graph:
+        await graph.ainvoke(asking(), thread())
+        postgres.kill()
+        try:
+            with pytest.raises(StorageUnavailable, match="does not answer"):
+                await graph.aget_state(thread())
+            # By then intervals that double would have the next try later than anybody waits.
+            await asyncio.sleep(7)
+        finally:
+            postgres.start()
+        assert (await graph.aget_state(thread())).values["messages"]
+
+
 async def test_no_server_at_the_start_is_a_typed_error() -> None:
     with pytest.raises(StorageUnavailable, match="does not answer"):
         async with open_graph(settings_for("postgresql://reader:s3cret@127.0.0.1:9/x"), sources=[docs()]):

@@ -293,6 +293,9 @@ class PostgresStorage:
                 min_size=1,
                 max_size=pool_size,
                 timeout=POOL_SECONDS,
+                # It tries at ever longer intervals, and anew with a request once it has given up: an outage of minutes
+                # would go on for as long again.
+                reconnect_timeout=POOL_SECONDS,
                 # A connection that a restart of the server has cut is replaced before it is used.
                 check=AsyncConnectionPool.check_connection,
                 kwargs={
