@@ -260,6 +260,18 @@ def test_a_question_that_leans_on_another_is_quoted_for_with_that_ones_words():
     assert behind[0].text == texts[1]
 
 
+def test_where_a_link_leads_is_no_word_of_its_sentence():
+    linked = result("Make client files with [trustme](https://example.org/python-trio/trustme) for the client.")
+    own = result("The client supports asyncio or trio as environments.")
+    assert select_quotes("Can I use the client with trio?", [linked, own])[0].label == 2
+
+
+def test_what_holds_a_code_of_the_question_goes_before_what_holds_its_words():
+    others = result("There are environment variables that configure a proxy.")
+    own = result("The variable `NO_PROXY` names addresses that are asked directly.")
+    assert select_quotes("Is the NO_PROXY variable read?", [others, own])[0].label == 2
+
+
 def test_a_name_of_the_question_that_no_quote_holds_is_quoted_for():
     others = "These statistics are firearm background checks. A firearm background check is no sale."
     states = "\n".join(f"{name} 264 12 14" for name in ("Kansas", "Kentucky", "Louisiana"))

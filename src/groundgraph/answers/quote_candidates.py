@@ -20,6 +20,7 @@ from groundgraph.answers.sentence_index import (
 )
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.follow_up import language_words, subjectless_stems
+from groundgraph.text.wording import held_codes, named_codes
 from groundgraph.text.words import stem
 
 # What a stem of the question counts that the title or the heading path holds in place of the sentence.
@@ -35,6 +36,9 @@ HEADED = 0.25
 RANK_DISCOUNT = 0.3
 # What a stem counts that stands only in the question on which this one leans.
 BEHIND = 0.5
+# What a sentence gains that holds what the question names by a code, as it is written: `NO_PROXY` has the words of
+# `HTTPS_PROXY`, all but one that means nothing.
+CODED = 0.3
 # What counts of a sentence that says something only together with its block: a line of code has words by chance.
 IN_BLOCK = 0.5
 _ENDS = (".", "!", "?", "…")
@@ -43,11 +47,12 @@ _NUMBERING = re.compile(r"\A\s*(?:[A-Z\d]{1,3}\.)+(?:\d+\.?)?\s")
 
 @dataclass(frozen=True)
 class Asked:
-    """What sentences are held against: the question's stems with their weights, and these added up."""
+    """What sentences are held against: the question's stems with their weights, these added up, and its codes."""
 
     weights: Weights
     stems: frozenset[str]
     total: float
+    codes: tuple[str, ...] = ()
 
     @cached_property
     def subject(self) -> frozenset[str]:
@@ -65,7 +70,11 @@ class Asked:
             weights += tuple(
                 (stem, BEHIND * weight) for stem, weight in question_weights(behind, texts) if stem not in own
             )
-        return cls(weights, frozenset(stem for stem, _ in weights), total)
+        return cls(weights, frozenset(stem for stem, _ in weights), total, named_codes(question))
+
+    def coded(self, text: str) -> float:
+        """What `text` gains by the codes of the question that it holds."""
+        return CODED * len(held_codes(self.codes, text)) / len(self.codes) if self.codes else 0.0
 
     def share(self, stems: frozenset[str]) -> float:
         """The share of the question that `stems` are, by weight."""
@@ -133,7 +142,8 @@ def _candidates_in(
     about = ABOUT * 2 * len(heading & asked.stems) / (len(heading) + len(asked.stems)) if named else 0.0
     if heading == asked.subject:
         about += HEADED
-    if (asked.share(named) * TOPIC + max(weights, default=0.0) / asked.total + LEAD + about) * discount < least:
+    held_by_one = max(weights, default=0.0) / asked.total + asked.coded(content)
+    if (asked.share(named) * TOPIC + held_by_one + LEAD + about) * discount < least:
         return []
     own_sentences = sentences_of(content, shape.running)
     blocks = sentence_blocks(shape)
@@ -154,7 +164,7 @@ def _candidates_in(
             said = content[sentence.start : sentence.end]
             topic = TOPIC * asked.share(only_named) if (only_named := named - sentence.stems) else 0.0
             share = weight / asked.total + topic
-            worth = (share + LEAD / place + about) * (
+            worth = (share + LEAD / place + about + asked.coded(said)) * (
                 discount * (1.0 if says or _stands_alone(sentence, said) else IN_BLOCK)
             )
             found.append(Candidate(label, sentence, said, min(1.0, share) * discount, worth, discount, weight > 0))

@@ -24,6 +24,8 @@ _MARKER = re.compile(r"(?:(?:[-*+•>]|[a-z][a-z-]{0,30}::)\s+)+(?=\S)|(?<=!!! |
 _SYMBOL = re.compile(r"[{}()\[\]=<>;|\\/@+*%$_]")
 # The share of symbols beyond which a text is code rather than a sentence.
 MAX_SYMBOLS = 0.08
+# Where a link leads is not said by the text that it stands in: "python-trio" in an address is no word on Trio.
+_DESTINATION = re.compile(r"(?<=\])\([^()\s]*\)")
 MIN_QUOTABLE_WORDS = 4
 # "You can set it on a client, which makes it the default:" says something, "For example:" does not.
 MIN_INTRODUCTION_WORDS = 10
@@ -91,7 +93,7 @@ def _sentence(text: str, start: int, end: int, code: list[tuple[int, int]]) -> S
     # Stretches of code stand in order and apart: only the last that begins before the end can reach in.
     place = bisect_left(code, (end, 0))
     in_code = place > 0 and start < code[place - 1][1]
-    spoken = words(own)
+    spoken = words(own if in_code else _DESTINATION.sub(" ", own))
     said = content_stems(spoken)
     return Sentence(start, end, tuple(said), frozenset(said), not in_code and _is_quotable(own, len(spoken)))
 
