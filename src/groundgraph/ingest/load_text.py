@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from groundgraph.answers.sentence_index import NUMBER, RUNNING_LINES, masked_line
-from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, Document
+from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, RESTRUCTURED_TEXT, Document
 from groundgraph.core.errors import IngestError
 from groundgraph.core.evidence import jsonable
 from groundgraph.ingest.blocks import plain_blocks, text_blocks
@@ -291,6 +291,11 @@ def load_text(data: bytes, name: str, media_type: str, encoding: str | None = No
             told = "cannot be read and was left out" if start else "was taken as text"
             warnings.append(f"the front matter {told}: {error}")
         text = text[:start] + without_comments(text[start:])
+    elif media_type == RESTRUCTURED_TEXT:
+        # Not loaded where there is no such text.
+        from groundgraph.ingest.rst_structure import without_comments as without_rst_comments
+
+        text = without_rst_comments(text)
     title = metadata.get("title") or first_heading(text, start, media_type) or Path(name).stem
     running = {} if media_type == MARKDOWN else running_metadata(text.split("\f"))
     return Document(

@@ -24,6 +24,8 @@ _INLINE = re.compile(
 )
 _TARGET = re.compile(r"\s{1,9}<[^<>]{1,200}>$")
 _DIRECTIVE = re.compile(r"\.\. +(?:\|[^|]*\| +)?([a-z][\w.:+-]*?) ?::(?:\s|$)", re.IGNORECASE)
+# Not a note, a link target or a substitution, and a directive only where none is found.
+_COMMENT = re.compile(r"^\.\.(?:$|[ \t]+[^\s\[_|])", re.MULTILINE)
 # What is code or a table: blocks by themselves and directives, those of Sphinx too.
 _WHOLE = frozenset(
     ["literal_block", "doctest_block", "code", "code-block", "sourcecode", "parsed-literal", "prompt", "math", "table"],
@@ -58,12 +60,26 @@ class RstBlock:
 
 def rst_structure(lines: Sequence[str]) -> list[RstBlock]:
     """The outermost blocks of `lines` in order, one for the items of a list; comments and link targets are none."""
+    return _read(lines).found
+
+
+def without_comments(text: str) -> str:
+    """`text` with spaces in place of the outermost comments, so that everything stays where it is."""
+    if not _COMMENT.search(text):
+        return text
+    lines = text.split("\n")
+    for first, last in _read(lines).comments:
+        lines[first : last + 1] = (" " * len(line) for line in lines[first : last + 1])
+    return "\n".join(lines)
+
+
+def _read(lines: Sequence[str]) -> _Outermost:
     machine = _Outermost(state_classes=_STATES, initial_state="Body")
     # With a blank line at the end the last paragraph ends like every other.
     read = [line.expandtabs(8).rstrip() for line in lines]
     document = nodes.document(_SETTINGS, utils.Reporter("text", report_level=5, halt_level=5), source="text")
     machine.run(_Lines([*read, ""], "text"), document, inliner=_NoInliner())
-    return machine.found
+    return machine
 
 
 class _Lines(statemachine.StringList):  # type: ignore[misc]
@@ -76,11 +92,12 @@ class _Lines(statemachine.StringList):  # type: ignore[misc]
 
 
 class _Outermost(states.RSTStateMachine):  # type: ignore[misc]
-    """Notes where each block begins."""
+    """Notes where each block begins, and from which to which line a comment is."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.found: list[RstBlock] = []
+        self.comments: list[tuple[int, int]] = []
 
     def check_line(self, context: Any, state: Any, transitions: Any = None) -> Any:
         """See docutils. A paragraph or title is known by its second line."""
@@ -96,6 +113,8 @@ class _Outermost(states.RSTStateMachine):  # type: ignore[misc]
     def _note(self, first: int, node: Any) -> None:
         kind = node.get("kind", node.tagname)
         goes_on = kind in _LISTS and self.found and self.found[-1].kind == kind
+        if kind == "comment":
+            self.comments.append((first, self.line_offset))
         if kind in _PASSED_OVER or goes_on:
             return
         # Below the paragraph that announces it.
@@ -135,9 +154,10 @@ class _Body(_Shallow, states.Body):  # type: ignore[misc]
     def explicit_construct(self, match: re.Match[str]) -> tuple[list[Any], bool]:
         directive = _DIRECTIVE.match(match.string)
         if not directive and not match.string[2:].strip() and self.state_machine.is_next_line_blank():
-            return [nodes.comment()], True
+            return [nodes.target()], True
         *_, blank_finish = self.state_machine.get_first_known_indented(match.end())
-        return [nodes.container(kind=directive[1].lower()) if directive else nodes.comment()], blank_finish
+        said = nodes.comment if _COMMENT.match(match.string) else nodes.target
+        return [nodes.container(kind=directive[1].lower()) if directive else said()], blank_finish
 
     def table(self, isolate_function: Any, _parser: Any) -> tuple[list[Any], bool]:
         block, messages, blank_finish = isolate_function()

@@ -95,6 +95,13 @@ def test_comments_of_markdown_are_no_text(tmp_path, text, shown):
     assert loaded(tmp_path, text, "a.txt").text == text
 
 
+def test_comments_of_restructuredtext_are_no_text(tmp_path):
+    kept = ".. [1] A note.\n\n.. _place:\n\n.. |x| replace:: y\n\n.. note:: Shown.\n\nCode::\n\n   .. shown\n"
+    hidden = ".. No one reads\n   this.\n\n..\n   Nor this,\n\n   nor that.\n\n"
+    shown = loaded(tmp_path, f"Pumps\n=====\n\n{hidden}Text.\n\n{kept}", "a.rst").text
+    assert shown == "Pumps\n=====\n\n" + re.sub(".", " ", hidden) + f"Text.\n\n{kept}"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "title"),
     [
