@@ -297,6 +297,13 @@ def markdown_blocks(text: str, start: int = 0) -> list[Block]:
     return tiled(found, start, len(text))
 
 
+def code_lines(text: str) -> Iterator[tuple[int, int]]:
+    """The first line, from 0, of each block of code in a Markdown text, those in lists too, and the line behind it."""
+    for token in _BLOCK_RULES.parse(text):
+        if token.map is not None and token.type in ("fence", "code_block"):
+            yield token.map[0], token.map[1]
+
+
 def _outermost(tokens: list[Token], lines: list[int]) -> Iterator[Block]:
     for index, token in enumerate(tokens):
         if token.level == 0 and token.map is not None and token.nesting >= 0:

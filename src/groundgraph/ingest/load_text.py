@@ -14,7 +14,7 @@ from groundgraph.answers.sentence_index import NUMBER, RUNNING_LINES, masked_lin
 from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, RESTRUCTURED_TEXT, Document
 from groundgraph.core.errors import IngestError
 from groundgraph.core.evidence import jsonable
-from groundgraph.ingest.blocks import plain_blocks, text_blocks
+from groundgraph.ingest.blocks import code_lines, line_starts, plain_blocks, text_blocks
 from groundgraph.settings.yaml_file import FieldLoader
 from groundgraph.text.original import ENCODING, FILE_TEXT, LINE_ENDS, line_ends
 
@@ -186,21 +186,34 @@ def _detected(data: bytes, *, few: bool) -> tuple[str, str] | None:
 
 # What Markdown says to nobody.
 
-_CODE = r"^[ ]{0,3}(?P<fence>`{3,}|~{3,}).*?(?:^[ ]{0,3}(?P=fence)|\Z)|(?<!\\)`[^`\n]{1,256}`"
-_COMMENT = re.compile(rf"{_CODE}|(?P<comment><!--.*?(?:-->|\Z))", re.MULTILINE | re.DOTALL)
+_CODE = r"(?<!\\)`[^`\n]{1,256}`"
+# Behind one that does not end no other does.
+_COMMENT = re.compile(rf"{_CODE}|(?P<comment><!--.*?-->)|<!--.*", re.DOTALL)
+# A link definition that leads nowhere, as people write comments: `[//]: # (text)`.
+_POINTLESS = re.compile(
+    rf"{_CODE}|(?P<comment>^[ ]{{0,3}}\[[^\]\n]{{1,99}}\]:[ \t]{{1,9}}(?:#|<#?>)[ \t]{{1,9}}[(\"'][^\n]*[)\"'][ \t]*$)",
+    re.MULTILINE,
+)
+_MAY_BE_COMMENT = re.compile(r"<!--|\]:[ \t]{1,9}[#<]")
 
 
 def without_comments(text: str) -> str:
-    """Markdown with spaces in place of HTML comments, so that everything stays where it is; in code there are none."""
-    # Behind the last end of one no other ends, and none has to be looked for.
-    end = text.rfind("-->") + 3
-    if end < 3 or "<!--" not in text[:end]:
+    """Markdown with spaces in place of comments, so that everything stays where it is; in code there are none."""
+    if not _MAY_BE_COMMENT.search(text):
         return text
+    starts, pieces, at = line_starts(text), [], 0
+    for first, last in code_lines(text):
+        pieces += [_blanked(text[at : starts[first]]), text[starts[first] : starts[last]]]
+        at = starts[last]
+    return "".join([*pieces, _blanked(text[at:])])
 
-    def blanked(found: re.Match[str]) -> str:
-        return re.sub(r"[^\n]", " ", found.group()) if found["comment"] else found.group()
 
-    return _COMMENT.sub(blanked, text[:end]) + text[end:]
+def _blanked(text: str) -> str:
+    return _POINTLESS.sub(_spaces, _COMMENT.sub(_spaces, text))
+
+
+def _spaces(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", found[0]) if found["comment"] else found[0]
 
 
 # The lines that stand at the head or foot of many pages, which are no sentences to quote.

@@ -88,6 +88,9 @@ def test_what_stands_between_rules_and_names_no_field_is_text(tmp_path):
         ("Open <!-- not\nyet --> at 8 bar.", "Open         \n        at 8 bar."),
         ("`<!-- a -->` and\n```\n<!-- b -->\n```\n", "`<!-- a -->` and\n```\n<!-- b -->\n```\n"),
         ("Never <!-- closed", "Never <!-- closed"),
+        ("1. a\n\n    ```\n    <!-- b -->\n    ```\n", "1. a\n\n    ```\n    <!-- b -->\n    ```\n"),
+        ("- ```\n  a\n  ```\n\n<!-- b -->", "- ```\n  a\n  ```\n\n          "),
+        ("a\n\n[//]: # (b)\n[c]: <> 'd'\n[e]: #f (g)", "a\n\n           \n           \n[e]: #f (g)"),
     ],
 )
 def test_comments_of_markdown_are_no_text(tmp_path, text, shown):
