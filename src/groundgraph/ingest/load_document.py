@@ -52,7 +52,7 @@ def load_document(path: Path, name: str, password: str | None = None, encoding: 
     if media_type == JSON_LINES:
         return load_jsonl(*decode_text(data, encoding), name)
     if media_type == CSV:
-        return load_csv(*decode_text(data, encoding), name, delimiters="\t" if suffix == ".tsv" else ",;\t|")
+        return load_csv(*decode_text(data, encoding), name, delimiters="\t" if suffix == ".tsv" else "\t;|,")
     return load_text(data, name, media_type, encoding)
 
 

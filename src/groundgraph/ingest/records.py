@@ -126,7 +126,7 @@ _TYPES: tuple[tuple[Callable[[str], Any], Callable[[str], Any]], ...] = (
 _SAMPLE_LINES = 50
 
 
-def load_csv(text: str, warnings: list[str], name: str, *, delimiters: str = ",;\t|") -> Document:
+def load_csv(text: str, warnings: list[str], name: str, *, delimiters: str = "\t;|,") -> Document:
     """The document with a record for each row of `text` below its first, which names the fields.
 
     A column of numbers only, or of true and false only, has values of that type. A row with another number of cells
@@ -136,7 +136,8 @@ def load_csv(text: str, warnings: list[str], name: str, *, delimiters: str = ",;
         text: the table.
         warnings: what was said about the text before.
         name: the name of the document.
-        delimiters: the characters that may set cells apart; the one that gives the most even table does.
+        delimiters: the characters that may set cells apart; the one that gives the most even table does, of equal ones
+            the first.
 
     Raises:
         IngestError: it holds no records, or too many.

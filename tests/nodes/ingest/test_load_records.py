@@ -99,6 +99,8 @@ def test_the_delimiter_is_the_one_that_gives_the_most_even_table(tmp_path, delim
     text = "\n".join(delimiter.join(row) for row in (["name", "size"], ["a b", "1.5"], ["c:d", "2.5"]))
     assert rows(loaded(tmp_path, "a.csv", text)) == [{"name": "a b", "size": 1.5}, {"name": "c:d", "size": 2.5}]
     assert rows(loaded(tmp_path, "a.tsv", "name\tlist\na\tx,y,z")) == [{"name": "a", "list": "x,y,z"}]
+    text = "Artikel;Preis, EUR\nPumpe;1,50\nVentil;2,75\n"
+    assert rows(loaded(tmp_path, "b.csv", text))[0] == {"Artikel": "Pumpe", "Preis, EUR": "1,50"}
 
 
 def test_good_rows_of_a_csv_file_are_kept_and_bad_ones_reported_by_line(tmp_path):
