@@ -124,6 +124,8 @@ _TYPES: tuple[tuple[Callable[[str], Any], Callable[[str], Any]], ...] = (
     (lambda cell: cell.lower() in _BOOLEANS, lambda cell: _BOOLEANS[cell.lower()]),
 )
 _SAMPLE_LINES = 50
+# What spreadsheet programs read in place of showing it.
+_SAID = re.compile(r"\"?sep=([,;|\t])\"?[,;|]*", re.IGNORECASE)
 
 
 def load_csv(text: str, warnings: list[str], name: str, *, delimiters: str = "\t;|,") -> Document:
@@ -137,14 +139,16 @@ def load_csv(text: str, warnings: list[str], name: str, *, delimiters: str = "\t
         warnings: what was said about the text before.
         name: the name of the document.
         delimiters: the characters that may set cells apart; the one that gives the most even table does, of equal ones
-            the first.
+            the first. A first line `sep=;` tells it.
 
     Raises:
         IngestError: it holds no records, or too many.
     """
     lines = text.split("\n")
     table = _Table()
-    for where, row in _rows(lines, _delimiter(lines[:_SAMPLE_LINES], delimiters)):
+    said = _SAID.fullmatch(lines[0])
+    delimiter = said[1] if said else _delimiter(lines[:_SAMPLE_LINES], delimiters)
+    for where, row in _rows(lines, delimiter, 1 if said else 0):
         table.take(where, row)
     told = [
         *warnings,
@@ -221,9 +225,10 @@ class _Place:
         return f"line {self.first}" if self.first == self.last else f"lines {self.first}-{self.last}"
 
 
-def _rows(lines: Sequence[str], delimiter: str) -> Iterator[tuple[_Place, Any]]:
-    """Where each row stands, and its cells; None for a row that cannot be read, after which the next line is tried."""
-    first = number = 0
+def _rows(lines: Sequence[str], delimiter: str, first: int = 0) -> Iterator[tuple[_Place, Any]]:
+    """Where each row from line `first`, from 0, on stands, and its cells; None for a row that cannot be read, after
+    which the next line is tried."""
+    number = 0
     while first < len(lines):
         rest = (f"{lines[number]}\n" for number in range(first, len(lines)))
         reader = csv.reader(rest, delimiter=delimiter, strict=True)

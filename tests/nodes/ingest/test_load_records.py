@@ -22,6 +22,7 @@ from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.ingest.load_document import load_document
 from groundgraph.ingest.office import load_xlsx
 from groundgraph.serve.passages import records_html
+from groundgraph.text.original import FILE_LINE, FILE_ROW
 
 pytestmark = pytest.mark.covers("K2")
 
@@ -101,6 +102,9 @@ def test_the_delimiter_is_the_one_that_gives_the_most_even_table(tmp_path, delim
     assert rows(loaded(tmp_path, "a.tsv", "name\tlist\na\tx,y,z")) == [{"name": "a", "list": "x,y,z"}]
     text = "Artikel;Preis, EUR\nPumpe;1,50\nVentil;2,75\n"
     assert rows(loaded(tmp_path, "b.csv", text))[0] == {"Artikel": "Pumpe", "Preis, EUR": "1,50"}
+    document = loaded(tmp_path, "c.csv", "sep=;\npart;stock, left\nF2, red;14\n")
+    assert rows(document) == [{"part": "F2, red", "stock, left": 14}]
+    assert document.parts[0].metadata.items() >= {FILE_ROW: 2, FILE_LINE: 3}.items()
 
 
 def test_good_rows_of_a_csv_file_are_kept_and_bad_ones_reported_by_line(tmp_path):
