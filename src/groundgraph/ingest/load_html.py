@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from groundgraph.core.errors import IngestError
@@ -31,6 +32,8 @@ _MAX_SPAN = 100
 # characters more than it holds; a table that people read is far below both.
 _MOST_REPEATED = 10
 _CELL = 20
+# What numbers the items of a list in place of digits.
+_LETTERS = {"a": ascii_lowercase, "A": ascii_uppercase}
 # What is struck out holds no more.
 _STRUCK = ("del", "s", "strike")
 # What Markdown would take for a heading, a fence or a rule although the page means words.
@@ -196,13 +199,32 @@ def _code(node: Any) -> Iterator[str]:
 
 def _list(node: Any) -> Iterator[str]:
     items: list[str] = []
-    for number, item in enumerate((child for child in node if isinstance(child.tag, str)), 1):
-        mark = f"{number}. " if node.tag == "ol" else "- "
-        text = "\n".join(_blocks(item) if item.tag not in ("ul", "ol") else _list(item))
+    marks, mark = _marks(node), "- "
+    for item in (child for child in node if isinstance(child.tag, str)):
+        inner = item.tag in ("ul", "ol")
+        # A list that stands directly in another one belongs to the item before it.
+        mark = mark if inner else next(marks)
+        text = "\n".join(_list(item) if inner else _blocks(item))
         if text:
-            items.append(mark + text.replace("\n", "\n" + " " * len(mark)))
+            indent = " " * len(mark)
+            items.append((indent if inner and items else mark) + text.replace("\n", "\n" + indent))
     if items:
         yield "\n".join(items)
+
+
+def _marks(node: Any) -> Iterator[str]:
+    """What a browser shows before each item of a list."""
+    items, step = node.xpath("./*[not(self::ul or self::ol)]"), -1 if node.get("reversed") is not None else 1
+    number = _integer(node.get("start"), len(items) if step < 0 else 1)
+    for item in items:
+        number = _integer(item.get("value"), number)
+        letter = _LETTERS.get(node.get("type", ""), "")[number - 1 : number] if number > 0 else ""
+        yield "- " if node.tag == "ul" else f"{letter or number}. "
+        number += step
+
+
+def _integer(given: str | None, otherwise: int) -> int:
+    return int(given) if given and re.fullmatch(r"-?[0-9]{1,9}", given) else otherwise
 
 
 def _table(node: Any) -> Iterator[str]:
