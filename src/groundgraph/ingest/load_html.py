@@ -228,7 +228,7 @@ def _integer(given: str | None, otherwise: int) -> int:
 
 
 def _table(node: Any) -> Iterator[str]:
-    yield from (" ".join(caption.itertext()).strip() for caption in node.xpath("./caption") if caption.text)
+    yield from (words for caption in node.xpath("./caption") for words in [_cell_text(caption)] if words)
     rows = table_rows(node)
     lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
     if rows and len(rows[0]) > 1:

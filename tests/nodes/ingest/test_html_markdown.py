@@ -33,6 +33,7 @@ def markdown(body: str) -> str:
         ("<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````\n"),
         ("<table><tr><td>only</td></tr></table>", "| only |\n"),
         ("<table><caption>Parts</caption><tr><td>a</td><td>b</td></tr></table>", "Parts\n\n| a | b |\n|---|---|\n"),
+        ("<table><caption><b>In\n€</b> <s>now</s></caption><tr><td>a</td></tr></table>", "In €\n\n| a |\n"),
         ("<table><tr><td>a<br>b</td><td>c|d<p>e</p></td></tr></table>", "| a b | c\\|d e |\n|---|---|\n"),
         ("10<sup>6</sup> l, 10<sup>-3</sup> m<sup>2</sup>, <b>25</b><sup>1</sup> kg", "10^6 l, 10^-3 m², 25^1 kg\n"),
         ("H<sub>2</sub>O, 10<sub>2</sub>, 1<sup>st</sup>", "H2O, 10_2, 1st\n"),
