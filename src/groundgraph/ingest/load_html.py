@@ -17,8 +17,8 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _INLINE = frozenset(
     [
         *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i"),
-        *("img", "ins", "kbd", "label", "mark", "math", "meter", "nobr", "q", "s", "samp", "small", "span", "strike"),
-        *("strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
+        *("img", "input", "ins", "kbd", "label", "mark", "math", "meter", "nobr", "q", "s", "samp", "small", "span"),
+        *("strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
     ]
 )
 _LINE_BREAK = "\x1e"
@@ -34,6 +34,8 @@ _MOST_REPEATED = 10
 _CELL = 20
 # What numbers the items of a list in place of digits.
 _LETTERS = {"a": ascii_lowercase, "A": ascii_uppercase}
+# What was not chosen, and what was, of a form.
+_CHOSEN = ("☐ ", "☒ ")
 # What is struck out holds no more.
 _STRUCK = ("del", "s", "strike")
 # What Markdown would take for a heading, a fence or a rule although the page means words.
@@ -170,17 +172,27 @@ def _inline_text(node: Any) -> list[str]:
     """The text of `node` and below, without its tail; blocks inside are set apart by a space."""
     if not isinstance(node.tag, str) or node.tag in _STRUCK:
         return []
-    if node.tag == "br":
-        return [_LINE_BREAK]
-    if node.tag == "sup" and node.find(".//a") is not None:
-        # The mark of a note, which is no part of the word or the number before it.
-        mark = "".join(node.itertext()).strip().strip("[]")
-        return [f"[{mark}]"]
+    instead = _instead(node)
+    if instead is not None:
+        return [instead]
     parts = [{"sup": RAISED, "sub": LOWERED}.get(node.tag, ""), node.text or ""]
     for child in node:
         parts += _inline_text(child) if _is_inline(child) else [" ", *_inline_text(child), " "]
         parts.append(child.tail or "")
     return parts
+
+
+def _instead(node: Any) -> str | None:
+    """What stands for an inline element whose text is not what it says; None for others."""
+    if node.tag == "br":
+        return _LINE_BREAK
+    if node.tag == "input":
+        return _CHOSEN[node.get("checked") is not None] if node.get("type") in ("checkbox", "radio") else ""
+    if node.tag == "sup" and node.find(".//a") is not None:
+        # The mark of a note, which is no part of the word or the number before it.
+        mark = "".join(node.itertext()).strip().strip("[]")
+        return f"[{mark}]"
+    return None
 
 
 def _words(text: str) -> str:

@@ -39,6 +39,7 @@ def markdown(body: str) -> str:
         ("H<sub>2</sub>O, 10<sub>2</sub>, 1<sup>st</sup>", "H2O, 10_2, 1st\n"),
         ("25 kg<sup><a href='#n'>1</a></sup> and 7<sup><a>[2]</a></sup>", "25 kg[1] and 7[2]\n"),
         ("<p>now <del>90</del> 70</p><del><p>gone</p></del>", "now 70\n"),
+        ("<p><input type=radio checked>Yes<br><input type=checkbox>No <input value=x></p>", "☒ Yes\n☐ No\n"),
         ("a<!-- no -->b<?pi no?>c", "abc\n"),
         ("<a href='x'><h2>Linked</h2></a>text", "## Linked\n\ntext\n"),
         ("snake_case *stars* &lt;tag&gt; 1. C:\\path", "snake_case *stars* <tag> 1. C:\\path\n"),
