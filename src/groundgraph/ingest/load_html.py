@@ -24,8 +24,10 @@ _INLINE = frozenset(
 _LINE_BREAK = "\x1e"
 # Before what stands raised or lowered, until it is known what stands before that.
 RAISED, LOWERED = "\x1f", "\x1d"
-_RAISED_BEHIND = re.compile(r"(?<=[^\W\d_])\x1f([0-9]+)|(?<=[0-9])([\x1d\x1f])(?=[0-9+−-])|[\x1d\x1f]")
-_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_RAISED_BEHIND = re.compile(
+    r"(?<=[^\W\d_]|[)\]])\x1f([+−-]?[0-9]+)|(?<=[0-9])([\x1d\x1f])(?=[0-9+−-]|[ikmnxyz]\b)|[\x1d\x1f]"
+)
+_SUPERSCRIPT = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 # No cell spans more rows or columns than so many, whatever it says.
 _MAX_SPAN = 100
 # What spans repeat of a table has at most so many times the size of the table, each cell of which counts as so many

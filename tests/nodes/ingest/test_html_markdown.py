@@ -36,6 +36,7 @@ def markdown(body: str) -> str:
         ("<table><caption><b>In\n€</b> <s>now</s></caption><tr><td>a</td></tr></table>", "In €\n\n| a |\n"),
         ("<table><tr><td>a<br>b</td><td>c|d<p>e</p></td></tr></table>", "| a b | c\\|d e |\n|---|---|\n"),
         ("10<sup>6</sup> l, 10<sup>-3</sup> m<sup>2</sup>, <b>25</b><sup>1</sup> kg", "10^6 l, 10^-3 m², 25^1 kg\n"),
+        ("2<sup>n</sup>, x<sup>-1</sup>, (a+b)<sup>2</sup>, 1<sup>o</sup>", "2^n, x⁻¹, (a+b)², 1o\n"),
         ("H<sub>2</sub>O, 10<sub>2</sub>, 1<sup>st</sup>", "H2O, 10_2, 1st\n"),
         ("25 kg<sup><a href='#n'>1</a></sup> and 7<sup><a>[2]</a></sup>", "25 kg[1] and 7[2]\n"),
         ("<p>now <del>90</del> 70</p><del><p>gone</p></del>", "now 70\n"),
