@@ -17,8 +17,8 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _INLINE = frozenset(
     [
         *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i"),
-        *("img", "input", "ins", "kbd", "label", "mark", "math", "meter", "nobr", "q", "s", "samp", "small", "span"),
-        *("strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
+        *("img", "input", "ins", "kbd", "label", "mark", "math", "meter", "nobr", "q", "rb", "rp", "rt", "ruby", "s"),
+        *("samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
     ]
 )
 _LINE_BREAK = "\x1e"
@@ -188,6 +188,9 @@ def _instead(node: Any) -> str | None:
     """What stands for an inline element whose text is not what it says; None for others."""
     if node.tag == "br":
         return _LINE_BREAK
+    if node.tag in ("rp", "rt"):
+        # What is set above a word; older browsers show the brackets that may stand around it.
+        return f"({''.join(node.itertext()).strip()})" if node.tag == "rt" else ""
     if node.tag == "input":
         return _CHOSEN[node.get("checked") is not None] if node.get("type") in ("checkbox", "radio") else ""
     if node.tag == "sup" and node.find(".//a") is not None:

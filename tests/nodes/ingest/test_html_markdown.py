@@ -41,6 +41,7 @@ def markdown(body: str) -> str:
         ("25 kg<sup><a href='#n'>1</a></sup> and 7<sup><a>[2]</a></sup>", "25 kg[1] and 7[2]\n"),
         ("<p>now <del>90</del> 70</p><del><p>gone</p></del>", "now 70\n"),
         ("<p><input type=radio checked>Yes<br><input type=checkbox>No <input value=x></p>", "☒ Yes\n☐ No\n"),
+        ("<ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp>字<rt>ji</rt></ruby>は", "漢(kan)字(ji)は\n"),
         ("a<!-- no -->b<?pi no?>c", "abc\n"),
         ("<a href='x'><h2>Linked</h2></a>text", "## Linked\n\ntext\n"),
         ("snake_case *stars* &lt;tag&gt; 1. C:\\path", "snake_case *stars* <tag> 1. C:\\path\n"),
