@@ -46,6 +46,11 @@ _MISREAD = re.compile(r"#{1,6}(?:\s|$)|```|~~~|=+$|-{2,}$|>\s")
 
 def html_markdown(root: Any) -> str:
     """The text below the lxml element `root`, blocks set apart by blank lines."""
+    for formula in [*root.iter("math")]:
+        # Its symbols alone say something else: a power and a product have the same.
+        said = formula.get("alttext") or formula.findtext(".//annotation") or "[formula]"
+        formula.clear(keep_tail=True)
+        formula.text = said
     return "\n\n".join(_block(root)) + "\n"
 
 

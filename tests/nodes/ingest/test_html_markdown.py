@@ -42,6 +42,7 @@ def markdown(body: str) -> str:
         ("<p>now <del>90</del> 70</p><del><p>gone</p></del>", "now 70\n"),
         ("<p><input type=radio checked>Yes<br><input type=checkbox>No <input value=x></p>", "☒ Yes\n☐ No\n"),
         ("<ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp>字<rt>ji</rt></ruby>は", "漢(kan)字(ji)は\n"),
+        ("<p>a <math alttext='x^2'><mi>x</mi><mn>2</mn></math> b <math><mn>1</mn></math></p>", "a x^2 b [formula]\n"),
         ("a<!-- no -->b<?pi no?>c", "abc\n"),
         ("<a href='x'><h2>Linked</h2></a>text", "## Linked\n\ntext\n"),
         ("snake_case *stars* &lt;tag&gt; 1. C:\\path", "snake_case *stars* <tag> 1. C:\\path\n"),
