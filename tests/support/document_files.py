@@ -37,17 +37,19 @@ def table(*rows: Sequence[str]) -> str:
 
 
 def docx(body: str, **others: bytes) -> bytes:
-    """A Word document; `others` are further entries of its archive."""
+    """A Word document; `others` are further entries of its archive, or such in place of its own."""
     names = {"Title": "Title", "Heading1": "heading 1", "Heading2": "heading 2"}
     styles = "".join(_STYLE.format(id=key, name=name) for key, name in names.items())
     relations = _RELATIONS.replace('/officeDocument"', '/styles"').replace("word/document.xml", "styles.xml")
     with zipfile.ZipFile(buffer := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("[Content_Types].xml", _TYPES)
-        archive.writestr("_rels/.rels", _RELATIONS)
-        archive.writestr("word/_rels/document.xml.rels", relations)
-        archive.writestr("word/styles.xml", _STYLES.format(w=W, styles=styles))
-        archive.writestr("word/document.xml", f'<w:document xmlns:w="{W}"><w:body>{body}</w:body></w:document>')
-        for name, data in others.items():
+        own = {
+            "[Content_Types].xml": _TYPES,
+            "_rels/.rels": _RELATIONS,
+            "word/_rels/document.xml.rels": relations,
+            "word/styles.xml": _STYLES.format(w=W, styles=styles),
+            "word/document.xml": f'<w:document xmlns:w="{W}"><w:body>{body}</w:body></w:document>',
+        }
+        for name, data in {**own, **others}.items():
             archive.writestr(name, data)
     return buffer.getvalue()
 

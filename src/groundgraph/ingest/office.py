@@ -131,13 +131,17 @@ def load_docx(data: bytes, name: str) -> Document:
 
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+# Word has styles that are based on fewer, one on the other.
+_MOST_BASES = 20
+_STYLES_XML = "word/styles.xml"
 _TEXTS = re.compile(r"word/(?:document|footnotes|endnotes)\.xml")
 
 
 def _without_hidden(archive: zipfile.ZipFile, data: bytes) -> tuple[bytes, list[str]]:
     """The document in `data` without its hidden text, and what is said about that."""
     texts = {name: archive.read(name) for name in archive.namelist() if _TEXTS.fullmatch(name)}
-    shown = {name: _shown(text) for name, text in texts.items() if b":vanish" in text}
+    styles = _hiding_styles(archive)
+    shown = {name: _shown(text, styles) for name, text in texts.items() if styles or b":vanish" in text}
     if shown.items() <= texts.items():
         return data, []
     with zipfile.ZipFile(buffer := io.BytesIO(), "w") as kept:
@@ -146,13 +150,53 @@ def _without_hidden(archive: zipfile.ZipFile, data: bytes) -> tuple[bytes, list[
     return buffer.getvalue(), ["hidden text was left out"]
 
 
-def _shown(text: bytes) -> bytes:
+def _hiding_styles(archive: zipfile.ZipFile) -> dict[str | None, bool]:
+    """The styles that say whether their text is hidden, by themselves or by what they are based on."""
+    text = archive.read(_STYLES_XML) if _STYLES_XML in archive.namelist() else b""
+    if b":vanish" not in text:
+        return {}
+    styles = {style.get(f"{_W}styleId"): style for style in _parsed(text).iter(f"{_W}style")}
+    return {name: hides for name in styles if (hides := _hides(styles, name)) is not None}
+
+
+def _hides(styles: dict[str | None, Any], name: str | None) -> bool | None:
+    for _ in range(_MOST_BASES):
+        style = styles.get(name)
+        if style is None:
+            return None
+        if (mark := style.find(f"{_W}rPr/{_W}vanish")) is not None:
+            return _is_on(mark)
+        name = _named(style, "basedOn")
+    return None
+
+
+def _named(node: Any, path: str) -> str | None:
+    found = node.find("/".join(_W + step for step in path.split("/")))
+    return None if found is None else found.get(f"{_W}val")
+
+
+def _parsed(text: bytes) -> Any:
     etree = optional_package("lxml.etree", "a Word document")
-    root = etree.fromstring(text, etree.XMLParser(resolve_entities=False, no_network=True))
-    hidden = [mark.getparent().getparent() for mark in root.findall(f".//{_W}r/{_W}rPr/{_W}vanish") if _is_on(mark)]
+    return etree.fromstring(text, etree.XMLParser(resolve_entities=False, no_network=True))
+
+
+def _shown(text: bytes, styles: dict[str | None, bool]) -> bytes:
+    root = _parsed(text)
+    hidden = [run for run in root.iter(f"{_W}r") if _is_hidden(run, styles)]
     for run in hidden:
         run.getparent().remove(run)
-    return etree.tostring(root) if hidden else text
+    return bytes(optional_package("lxml.etree", "a Word document").tostring(root)) if hidden else text
+
+
+def _is_hidden(run: Any, styles: dict[str | None, bool]) -> bool:
+    """Whether a run of characters is, as it says itself, else its style, else that of its paragraph."""
+    if (mark := run.find(f"{_W}rPr/{_W}vanish")) is not None:
+        return _is_on(mark)
+    own = styles.get(_named(run, "rPr/rStyle"))
+    if own is None and styles:
+        above = next(run.iterancestors(f"{_W}p"), run)
+        own = styles.get(_named(above, "pPr/pStyle"))
+    return bool(own)
 
 
 def _is_on(mark: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from document_files import docx, paragraph, table
+from document_files import W, docx, paragraph, table
 
 from groundgraph.core.document import MARKDOWN
 from groundgraph.core.errors import IngestError
@@ -40,6 +40,21 @@ def test_hidden_text_is_left_out_and_told():
     document = load_docx(docx(body), "a.docx")
     assert document.text == "It is red.\n\nShown. It is red.\n"
     assert document.warnings == ("hidden text was left out",)
+
+
+def test_what_a_style_hides_is_hidden_text_too():
+    style = '<w:style w:type="character" w:styleId="{}"><w:basedOn w:val="{}"/><w:rPr>{}</w:rPr></w:style>'
+    hiding = style.format("Notes", "", "<w:vanish/>") + style.format("Own", "Notes", "") + style.format("A", "A", "")
+    run = '<w:r><w:rPr><w:rStyle w:val="{}"/>{}</w:rPr><w:t>{} </w:t></w:r>'
+    runs = (
+        run.format("Own", "", "Secret.")
+        + run.format("Own", '<w:vanish w:val="0"/>', "Shown.")
+        + run.format("A", "", "So.")
+    )
+    body = f"{paragraph('Secret, too.', 'Notes')}<w:p>{runs}</w:p>"
+    styles = f'<w:styles xmlns:w="{W}">{hiding}</w:styles>'.encode()
+    document = load_docx(docx(body, **{"word/styles.xml": styles}), "a.docx")
+    assert (document.text, document.warnings) == ("Shown. So.\n", ("hidden text was left out",))
 
 
 def test_every_document_of_the_data_is_read(data):
