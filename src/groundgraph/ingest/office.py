@@ -100,13 +100,15 @@ def _check_xml(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, kind: str) -> N
 
 # A reader that keeps the whole tree in memory, which takes twenty times the size of the XML.
 MAX_TREE = 20 * MEGABYTE
-_STYLES = "p[style-name='Title'] => h1.title:fresh\np[style-name='Subtitle'] => p:fresh"
+# mammoth counts each list from 1, and tells neither where Word begins to count nor what it counts with.
+_COUNTED = "".join(f"\np:ordered-list({level + 1}) => {'ul|ol > li > ' * level}ul > li:fresh" for level in range(5))
+_STYLES = f"p[style-name='Title'] => h1.title:fresh\np[style-name='Subtitle'] => p:fresh{_COUNTED}"
 _IGNORED = re.compile(r"An unrecognised element was ignored: (.*)")
 
 
 def load_docx(data: bytes, name: str) -> Document:
-    """The document in `data`: headings, paragraphs, lists, notes and tables, links as their text, no pictures and no
-    hidden text.
+    """The document in `data`: headings, paragraphs, lists without numbers, notes and tables, links as their text, no
+    pictures and no hidden text.
 
     Raises:
         IngestError: it is no Word document, damaged, encrypted, too large, without text, or mammoth is not installed.

@@ -57,6 +57,20 @@ def test_what_a_style_hides_is_hidden_text_too():
     assert (document.text, document.warnings) == ("Shown. So.\n", ("hidden text was left out",))
 
 
+def test_items_of_a_list_have_no_numbers_that_word_does_not_show():
+    item = (
+        '<w:p><w:pPr><w:numPr><w:ilvl w:val="{}"/><w:numId w:val="1"/></w:numPr></w:pPr><w:r><w:t>{}</w:t></w:r></w:p>'
+    )
+    body = item.format(0, "Open") + item.format(1, "Wide") + paragraph("Wait.") + item.format(0, "The second")
+    level = '<w:lvl w:ilvl="{}"><w:numFmt w:val="decimal"/></w:lvl>'
+    numbering = (
+        f'<w:numbering xmlns:w="{W}"><w:abstractNum w:abstractNumId="0">{level.format(0)}{level.format(1)}'
+        '</w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num></w:numbering>'
+    )
+    document = load_docx(docx(body, **{"word/numbering.xml": numbering.encode()}), "a.docx")
+    assert document.text == "- Open\n  - Wide\n\nWait.\n\n- The second\n"
+
+
 def test_every_document_of_the_data_is_read(data):
     texts = {path.name: load_document(path, path.name) for path in sorted((data / "documents/docx").glob("*.docx"))}
     assert len(texts) == 5
