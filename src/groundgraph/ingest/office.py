@@ -416,6 +416,8 @@ _BETWEEN = "\n\n"
 # How a run of characters is set, and what says that it is not struck out.
 _FORM = "{http://schemas.openxmlformats.org/drawingml/2006/main}rPr"
 _NOT_STRUCK = "noStrike"
+_NO = ("0", "false")
+_DIAGRAM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
 
 
 def load_pptx(data: bytes, name: str) -> Document:
@@ -431,10 +433,15 @@ def load_pptx(data: bytes, name: str) -> Document:
     with open_archive(data, "PowerPoint (.pptx)", max_xml=MAX_TREE):
         try:
             unread: list[str] = []
-            slides = [list(_slide_texts(slide, unread)) for slide in pptx.Presentation(io.BytesIO(data)).slides]
+            seen = [
+                (slide._element.get("show") not in _NO, slide) for slide in pptx.Presentation(io.BytesIO(data)).slides
+            ]
+            slides = [list(_slide_texts(slide, unread)) if shown else [] for shown, slide in seen]
         except Exception as error:  # whatever a parser makes of a damaged presentation
             raise IngestError(f"it is no readable presentation: {type(error).__name__}: {error}") from error
-    return _document(slides, name, left_out(unread, "charts were", "their values cannot be read"))
+    hidden = [f"slide {number}" for number, (shown, _) in enumerate(seen, 1) if not shown]
+    told = left_out(unread, "charts and diagrams were", "their words cannot be read")
+    return _document(slides, name, told + left_out(hidden, "slides were", "they are hidden"))
 
 
 def _document(slides: list[list[tuple[bool, str]]], name: str, warnings: list[str]) -> Document:
@@ -476,7 +483,8 @@ def _slide_texts(slide: Any, unread: list[str]) -> Iterator[tuple[bool, str]]:
 
 
 def _texts(shape: Any, title: Any, unread: list[str]) -> Iterator[str]:
-    if title is not None and shape.shape_id == title.shape_id:
+    is_title = title is not None and shape.shape_id == title.shape_id
+    if is_title or shape._element._nvXxPr.cNvPr.get("hidden", "0") not in _NO:
         return
     if hasattr(shape, "shapes"):
         for inner in shape.shapes:
@@ -491,6 +499,8 @@ def _texts(shape: Any, title: Any, unread: list[str]) -> Iterator[str]:
             unread.append(shape.name)
     elif shape.has_text_frame:
         yield from map(_said, shape.text_frame.paragraphs)
+    elif _DIAGRAM in shape._element.xpath("./a:graphic/a:graphicData/@uri"):
+        unread.append(shape.name)
 
 
 def _frame_text(frame: Any) -> str:

@@ -92,7 +92,25 @@ def test_the_values_of_charts_are_tables_and_those_that_cannot_be_read_are_told(
     document = load_pptx(damaged.getvalue(), "a.pptx")
     assert document.text.startswith("Trips")
     [warning] = document.warnings
-    assert warning.startswith("2 charts were left out, their values cannot be read: Chart")
+    assert warning.startswith("2 charts and diagrams were left out, their words cannot be read: Chart")
+
+
+@pytest.mark.covers("B12")
+def test_hidden_slides_and_shapes_are_left_out_and_what_cannot_be_read_is_told():
+    deck = python_pptx.Presentation(io.BytesIO(DECK))
+    deck.slides[0]._element.set("show", "0")
+    shapes = deck.slides[2].shapes
+    shapes[1]._element._nvXxPr.cNvPr.set("hidden", "1")
+    [frame] = (shape for shape in shapes if shape.has_table)
+    frame._element.graphic.graphicData.set("uri", "http://schemas.openxmlformats.org/drawingml/2006/diagram")
+    deck.save(saved := io.BytesIO())
+    document = load_pptx(saved.getvalue(), "a.pptx")
+    assert document.text == "Prices\ntoday\n\nSeals are sold in pairs."
+    assert [part.metadata for part in document.parts] == [{"file_slide": 3}]
+    assert document.warnings == (
+        f"1 charts and diagrams were left out, their words cannot be read: {frame.name}",
+        "1 slides were left out, they are hidden: slide 1",
+    )
 
 
 def _without(name: str) -> bytes:
