@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, time
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -227,8 +228,9 @@ def load_xlsx(data: bytes, name: str) -> Document:
     """The document with a record for each row of each sheet below the first, which names the fields.
 
     A title above that row stands beside the sheet's name, which `sheet` holds. Empty rows and columns are passed over,
-    hidden sheets with a warning. Values keep their types, dates become ISO 8601, a percentage is shown as one, and a
-    cell that spans rows stands in each. Of a formula the stored value is taken; one without gives a warning.
+    hidden sheets, rows and columns with a warning. Values keep their types, dates become ISO 8601, a percentage is
+    shown as one, and a cell that spans rows stands in each. Of a formula the stored value is taken; one without gives a
+    warning.
 
     Raises:
         IngestError: it is no such workbook, damaged, encrypted, too large, without records, or openpyxl is not
@@ -265,6 +267,9 @@ def _without_warnings() -> Iterator[None]:
 
 # A cell that spans rows; the formats that show a number as a percentage, without the words in them.
 _MERGED = re.compile(rb'mergeCell ref="([A-Z]{1,3})([0-9]{1,7}):[A-Z]{1,3}([0-9]{1,7})"')
+_HIDDEN = re.compile(rb'<(?:\w+:)?(?:row|col) [^>]*?\bhidden="(?:1|true)"[^>]*>')
+_NUMBERS = re.compile(rb' (r|min|max|outlineLevel)="([0-9]{1,7})"')
+_MAX_COLUMNS = 16_384
 _QUOTED = re.compile(r'"[^"]*"|\\.')
 # Above the row that names the fields: a title, and a line below it.
 _MAX_TITLES = 2
@@ -277,19 +282,26 @@ def _add_sheets(records: Records, workbook: Any, archive: zipfile.ZipFile) -> li
     """Takes in the sheets that are shown; the warnings."""
     percent, left = _percent_styles(workbook), [MAX_CELLS]
     hidden = [sheet.title for sheet in workbook.worksheets if sheet.sheet_state != "visible"]
+    partly: list[str] = []
     for sheet in workbook.worksheets:
         if sheet.title not in hidden:
-            rows = _rows(sheet, _merged(archive, sheet._worksheet_path), percent, left)
-            _add_sheet(records, sheet.title, rows)
-    return left_out(hidden, "sheets were", "they are hidden")
+            layout = _layout(archive, sheet._worksheet_path)
+            _add_sheet(records, sheet.title, _rows(sheet, layout, percent, left), layout)
+            partly += [sheet.title] if layout.lost else []
+    return left_out(hidden, "sheets were", "they are hidden") + left_out(
+        partly, "sheets have rows or columns that were", "they are hidden"
+    )
 
 
-def _add_sheet(records: Records, sheet: str, rows: Iterator[_Row]) -> None:
+def _add_sheet(records: Records, sheet: str, rows: Iterator[_Row], layout: _Layout) -> None:
     title, head, below = _headed(rows)
     names = field_names(value for _, value in head)
     for number, cells in below:
+        if number in layout.rows:
+            layout.lost = True
+            continue
         names += field_names([*names, *[None] * (len(cells) - len(names))])[len(names) :]
-        fields = [(field, *cell) for field, cell in zip(names, cells, strict=False)]
+        fields = [(name, *cell) for name, cell in zip(names, cells, strict=False)]
         if "sheet" not in names:
             fields.append(("sheet", f"{sheet}: {title}" if title else sheet, sheet))
         records.add(fields, {FILE_ROW: number, FILE_SHEET: sheet})
@@ -316,14 +328,13 @@ def _names_fields(row: _Row) -> bool:
     return _filled(row) > 1 and all(isinstance(value, str) for text, value in row[1] if text)
 
 
-def _rows(
-    sheet: Any, merged: dict[int, list[tuple[int, int]]], percent: frozenset[int], left: list[int]
-) -> Iterator[_Row]:
-    """The rows with any text by their numbers; a cell that spans rows stands in each of them.
+def _rows(sheet: Any, layout: _Layout, percent: frozenset[int], left: list[int]) -> Iterator[_Row]:
+    """The rows with any text by their numbers; a cell that spans rows stands in each of them, and none of a hidden
+    column in any.
 
     Args:
         sheet: of a workbook that is only read.
-        merged: by the row in which they begin, the column and the last row of cells that span rows.
+        layout: what it says of its rows and columns.
         percent: the styles of cells that show percentages.
         left: how many cells may still be gone through.
     """
@@ -336,9 +347,12 @@ def _rows(
         if left[0] < 0:
             raise IngestError(f"its sheets span more than {MAX_CELLS:_} cells; split it")
         cells = [_cell(one, percent) for one in row]
+        for at in layout.columns & {*range(len(cells) if layout.columns else 0)}:
+            layout.lost |= bool(cells[at][0])
+            cells[at] = ("", None)
         given = any(text for text, _ in cells)
         _fill(cells, number, below)
-        below |= {at: (last, cells[at]) for at, last in merged.get(number, ()) if at < len(cells)}
+        below |= {at: (last, cells[at]) for at, last in layout.merged.get(number, ()) if at < len(cells)}
         if given:
             yield number, cells
 
@@ -373,16 +387,45 @@ def _percent_styles(workbook: Any) -> frozenset[int]:
     return frozenset(number for number, style in styles if "%" in formats.get(style.numFmtId, ""))
 
 
-def _merged(archive: zipfile.ZipFile, path: str) -> dict[int, list[tuple[int, int]]]:
-    """By the row in which they begin, column (from 0) and last row of the cells that span rows."""
+def _layout(archive: zipfile.ZipFile, path: str) -> _Layout:
     numbered = optional_package("openpyxl.utils", "an Excel workbook").column_index_from_string
-    found: dict[int, list[tuple[int, int]]] = {}
+    layout, end = _Layout(), b""
+    for block in _blocks(archive, path):
+        layout.hide(block)
+        end = block
     # They stand behind the last cell.
-    *_, end = _blocks(archive, path)
     for column, first, last in _MERGED.findall(end):
         if int(last) > int(first):
-            found.setdefault(int(first), []).append((numbered(column.decode()) - 1, int(last)))
-    return found
+            layout.merged.setdefault(int(first), []).append((numbered(column.decode()) - 1, int(last)))
+    if b"<filterColumn" in end:
+        # A filter is taken off with a click, and hides what the file is about.
+        layout.rows.clear()
+    return layout
+
+
+@dataclass
+class _Layout:
+    """What a sheet says of its rows and columns.
+
+    Attributes:
+        merged: by the row in which they begin, column (from 0) and last row of the cells that span rows.
+        rows: the numbers of those that are hidden.
+        columns: the numbers, from 0, of those that are hidden.
+        lost: whether any text was left out with them.
+    """
+
+    merged: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    rows: set[int] = field(default_factory=set)
+    columns: set[int] = field(default_factory=set)
+    lost: bool = False
+
+    def hide(self, block: bytes) -> None:
+        """Note what some XML of the sheet hides, but for what a click on its outline shows."""
+        for said in _HIDDEN.findall(block):
+            numbers = {name: int(number) for name, number in _NUMBERS.findall(said)}
+            if b"outlineLevel" not in numbers:
+                self.rows |= {numbers[b"r"]} if b"r" in numbers else set()
+                self.columns |= {*range(numbers.get(b"min", 1) - 1, min(numbers.get(b"max", 0), _MAX_COLUMNS))}
 
 
 def _value(cell: Any) -> Any:

@@ -326,6 +326,24 @@ def test_a_sheet_is_read_as_it_is_seen():
     assert document.warnings == ("1 sheets were left out, they are hidden: Old",)
 
 
+@pytest.mark.parametrize("filtered", [False, True])
+def test_hidden_rows_and_columns_are_no_text_but_what_a_filter_hides_is(filtered):
+    def edit(workbook):
+        sheet = workbook.active
+        for line in (["part", "margin", "price"], ["seal", 5, 7], ["oil", 6, 9], ["cap", 1, 2]):
+            sheet.append(line)
+        sheet.column_dimensions["B"].hidden = sheet.row_dimensions[3].hidden = sheet.row_dimensions[4].hidden = True
+        sheet.row_dimensions[4].outlineLevel = 1
+        if filtered:
+            sheet.auto_filter.ref = "A1:C4"
+            sheet.auto_filter.add_filter_column(0, ["seal", "cap"])
+
+    document = load_xlsx(edited_xlsx(edit), "a.xlsx")
+    found = [(row["part"], row["price"], row.get("margin")) for row in rows(document)]
+    assert found == [("seal", 7, None), *[("oil", 9, None)] * filtered, ("cap", 2, None)]
+    assert document.warnings == ("1 sheets have rows or columns that were left out, they are hidden: Sheet",)
+
+
 @pytest.mark.parametrize(
     ("lines", "names"),
     [
