@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, time
-from itertools import chain, zip_longest
+from itertools import chain, groupby, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -273,6 +273,8 @@ _MAX_COLUMNS = 16_384
 _QUOTED = re.compile(r'"[^"]*"|\\.')
 # Above the row that names the fields: a title, and a line below it.
 _MAX_TITLES = 2
+# More of them say no more of a workbook.
+_MAX_DOUBTS = 3
 # The text and the value of a cell.
 _Cell = tuple[str, Any]
 _Row = tuple[int, list[_Cell]]
@@ -283,28 +285,77 @@ def _add_sheets(records: Records, workbook: Any, archive: zipfile.ZipFile) -> li
     percent, left = _percent_styles(workbook), [MAX_CELLS]
     hidden = [sheet.title for sheet in workbook.worksheets if sheet.sheet_state != "visible"]
     partly: list[str] = []
+    doubts: list[str] = []
     for sheet in workbook.worksheets:
         if sheet.title not in hidden:
             layout = _layout(archive, sheet._worksheet_path)
             _add_sheet(records, sheet.title, _rows(sheet, layout, percent, left), layout)
             partly += [sheet.title] if layout.lost else []
-    return left_out(hidden, "sheets were", "they are hidden") + left_out(
-        partly, "sheets have rows or columns that were", "they are hidden"
-    )
+            doubts += layout.doubts[:_MAX_DOUBTS]
+    unseen = left_out(partly, "sheets have rows or columns that were", "they are hidden")
+    return [*left_out(hidden, "sheets were", "they are hidden"), *unseen, *doubts[:_MAX_DOUBTS]]
 
 
 def _add_sheet(records: Records, sheet: str, rows: Iterator[_Row], layout: _Layout) -> None:
     title, head, below = _headed(rows)
-    names = field_names(value for _, value in head)
-    for number, cells in below:
-        if number in layout.rows:
-            layout.lost = True
-            continue
+    table = _Table(sheet, title, head)
+    # Rows without an empty one between them have the same distance from their place among those that are not.
+    for _, group in groupby(enumerate(below), key=lambda one: one[1][0] - one[0]):
+        block = (row for _, row in group)
+        lead = [*islice(block, _MAX_TITLES + 2)]
+        at = table.opened_by(lead, layout.doubts)
+        if at is not None:
+            table, lead = _Table(sheet, _titles(lead[:at]), lead[at][1]), lead[at + 1 :]
+        for number, cells in chain(lead, block):
+            if number in layout.rows:
+                layout.lost = True
+            else:
+                records.add(table.fields(cells), {FILE_ROW: number, FILE_SHEET: sheet})
+
+
+class _Table:
+    """The table of a sheet below a row `head` that names its fields."""
+
+    def __init__(self, sheet: str, title: str, head: list[_Cell]) -> None:
+        self._names = field_names(value for _, value in head)
+        self._place = ("sheet", f"{sheet}: {title}" if title else sheet, sheet)
+        # The columns with words in them, and those with numbers, dates and so on.
+        self._worded: set[int] = set()
+        self._measured: set[int] = set()
+
+    def fields(self, cells: list[_Cell]) -> list[tuple[str, str, Any]]:
+        """The name, text and value of each cell of a row."""
+        names = self._names
         names += field_names([*names, *[None] * (len(cells) - len(names))])[len(names) :]
+        for at, (text, value) in enumerate(cells):
+            if text:
+                (self._worded if isinstance(value, str) else self._measured).add(at)
         fields = [(name, *cell) for name, cell in zip(names, cells, strict=False)]
-        if "sheet" not in names:
-            fields.append(("sheet", f"{sheet}: {title}" if title else sheet, sheet))
-        records.add(fields, {FILE_ROW: number, FILE_SHEET: sheet})
+        return fields if "sheet" in names else [*fields, self._place]
+
+    def opened_by(self, lead: Sequence[_Row], doubts: list[str]) -> int | None:
+        """Which of the first rows behind an empty one names the fields of another table, with words in several columns
+        that have none here, or in one and below a title; None where this table goes on.
+
+        Args:
+            lead: the rows.
+            doubts: takes in what may be such a row.
+        """
+        at = next((at for at, row in enumerate(lead[:-1]) if _filled(row) > 1), None)
+        if at is None or not _names_fields(lead[at]):
+            return None
+        number, cells = lead[at]
+        names = {text for place, (text, _) in enumerate(cells) if text and place in self._measured - self._worded}
+        if len(names) == 1 and not at:
+            doubts.append(
+                f"row {number} of {self._place[2]} may name the fields of another table; it was read as a row"
+            )
+            return None
+        return at if names else None
+
+
+def _titles(rows: Iterable[_Row]) -> str:
+    return " ".join(text for _, cells in rows for text, _ in cells if text)
 
 
 def _headed(rows: Iterator[_Row]) -> tuple[str, list[_Cell], Iterator[_Row]]:
@@ -316,8 +367,7 @@ def _headed(rows: Iterator[_Row]) -> tuple[str, list[_Cell], Iterator[_Row]]:
         if _filled(row) > 1 or len(lead) > _MAX_TITLES + 1:
             break
     head = len(lead) - 1 if _names_fields(lead[-1]) else min(1, len(lead) - 1)
-    title = " ".join(text for _, cells in lead[:head] for text, _ in cells if text)
-    return title, lead[head][1], chain(lead[head + 1 :], rows)
+    return _titles(lead[:head]), lead[head][1], chain(lead[head + 1 :], rows)
 
 
 def _filled(row: _Row) -> int:
@@ -412,12 +462,14 @@ class _Layout:
         rows: the numbers of those that are hidden.
         columns: the numbers, from 0, of those that are hidden.
         lost: whether any text was left out with them.
+        doubts: what may be said of it, one sentence each.
     """
 
     merged: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     rows: set[int] = field(default_factory=set)
     columns: set[int] = field(default_factory=set)
     lost: bool = False
+    doubts: list[str] = field(default_factory=list)
 
     def hide(self, block: bytes) -> None:
         """Note what some XML of the sheet hides, but for what a click on its outline shows."""

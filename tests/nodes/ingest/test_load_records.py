@@ -326,6 +326,22 @@ def test_a_sheet_is_read_as_it_is_seen():
     assert document.warnings == ("1 sheets were left out, they are hidden: Old",)
 
 
+@pytest.mark.parametrize(
+    ("below", "last", "read"),
+    [
+        ([["Staff"], ["name", "phone"], ["Ada", 555]], {"name": "Ada", "phone": 555}, 2),
+        ([["name", "phone", "role"], ["Ada", "+43 1", "chief"]], {"name": "Ada", "phone": "+43 1", "role": "chief"}, 2),
+        ([["oil", "none", "none"], ["cap", 2, 4]], {"part": "cap", "stock": 2, "price": 4}, 3),
+        ([["oil", 4]], {"part": "oil", "stock": 4}, 2),
+    ],
+)
+def test_a_second_table_of_a_sheet_has_its_own_names(below, last, read):
+    sheet = [["part", "stock", "price"], ["seal", 3, 7], [], *below]
+    document = load_xlsx(xlsx({"S": sheet}), "a.xlsx")
+    assert (rows(document)[-1], len(rows(document))) == ({**last, "sheet": "S"}, read)
+    assert document.warnings == ("row 4 of S may name the fields of another table; it was read as a row",) * (read > 2)
+
+
 @pytest.mark.parametrize("filtered", [False, True])
 def test_hidden_rows_and_columns_are_no_text_but_what_a_filter_hides_is(filtered):
     def edit(workbook):
