@@ -55,9 +55,11 @@ def pdf_tables(path: Path, name: str, password: str | None = None) -> Document |
     previous: _Table | None = None
     for table in _tables(path, password):
         own = _names(table)
-        goes_on = previous is not None and fields and _goes_on(previous, table)
-        if not goes_on:
+        if previous is None or not fields or not _goes_on(previous, table):
             fields = own
+        elif own not in ([], fields) and any(_is_counted(previous.rows[1:], at) for at in range(1, len(own))):
+            # Words where numbers stood may name the fields of another table.
+            fields = []
         for number, row in enumerate(table.rows, 1):
             cells = _cells(row)
             if fields and cells and not (number == 1 and own == fields):

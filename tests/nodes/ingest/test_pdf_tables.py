@@ -48,6 +48,16 @@ def test_a_table_that_goes_on_over_the_page_keeps_its_fields_and_counts_rows_by_
     assert on_second == list(range(1 + repeat, len(on_second) + 1 + repeat))
 
 
+def test_another_table_in_the_same_place_of_the_next_page_is_not_read_under_the_fields_of_the_first(tmp_path):
+    from reportlab.platypus import PageBreak, SimpleDocTemplate, Table
+
+    pages = ([["part", "stock"], ["seal", "3"]], [["name", "phone"], ["Ada", "555"]])
+    grid = [("GRID", (0, 0), (-1, -1), 1, "black")]
+    made = [Table(rows, colWidths=[90, 90], style=grid) for rows in pages]
+    SimpleDocTemplate(str(tmp_path / "a.pdf")).build([made[0], PageBreak(), made[1]])
+    assert [(row["part"], row["stock"]) for row in _rows(tmp_path / "a.pdf")] == [("seal", "3")]
+
+
 @pytest.mark.parametrize(
     ("table", "style"),
     [
