@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any
@@ -24,6 +24,9 @@ _INLINE = frozenset(
 _LINE_BREAK = "\x1e"
 # Before what stands raised or lowered, until it is known what stands before that.
 RAISED, LOWERED = "\x1f", "\x1d"
+# Behind a term, which stands with the paragraph that says what it means: alone it would answer for that.
+_TERM = "\x1c"
+_TERM_ALONE = re.compile(r"\x1c(\n\n(?![#>|`-]|\d+\. ))?")
 _RAISED_BEHIND = re.compile(
     r"(?<=[^\W\d_]|[)\]])\x1f([+−-]?[0-9]+)|(?<=[0-9])([\x1d\x1f])(?=[0-9+−-]|[ikmnxyz]\b)|[\x1d\x1f]"
 )
@@ -51,7 +54,7 @@ def html_markdown(root: Any) -> str:
         said = formula.get("alttext") or formula.findtext(".//annotation") or "[formula]"
         formula.clear(keep_tail=True)
         formula.text = said
-    return "\n\n".join(_block(root)) + "\n"
+    return _TERM_ALONE.sub(lambda found: "\n" if found[1] else "", "\n\n".join(_block(root))) + "\n"
 
 
 def with_raised(text: str) -> str:
@@ -151,22 +154,26 @@ def _is_block(node: Any) -> bool:
 def _block(node: Any) -> Iterator[str]:
     if node.tag in _STRUCK:
         return
-    if node.tag in _HEADINGS:
-        words = _words("".join(_inline_text(node))).replace("\n", " ")
-        if words:
-            yield f"{'#' * _HEADINGS[node.tag]} {words}"
-    elif node.tag == "pre":
-        yield from _code(node)
-    elif node.tag in ("ul", "ol"):
-        yield from _list(node)
-    elif node.tag == "blockquote":
-        quoted = "\n\n".join(_blocks(node))
-        if quoted:
-            yield "\n".join(f"> {line}".rstrip() for line in quoted.split("\n"))
-    elif node.tag == "table" and not is_layout(node):
+    if node.tag == "table" and not is_layout(node):
         yield from _table(node)
     else:
-        yield from _blocks(node)
+        yield from _BLOCKS.get(node.tag, _blocks)(node)
+
+
+def _heading(node: Any) -> Iterator[str]:
+    words = _words("".join(_inline_text(node))).replace("\n", " ")
+    if words:
+        yield f"{'#' * _HEADINGS[node.tag]} {words}"
+
+
+def _quoted(node: Any) -> Iterator[str]:
+    quoted = "\n\n".join(_blocks(node))
+    if quoted:
+        yield "\n".join(f"> {line}".rstrip() for line in quoted.split("\n"))
+
+
+def _term(node: Any) -> Iterator[str]:
+    yield from (f"{words}{_TERM}" for words in _blocks(node))
 
 
 def _paragraph(parts: list[str]) -> Iterator[str]:
@@ -258,6 +265,12 @@ def _table(node: Any) -> Iterator[str]:
         lines.insert(1, "|" + "---|" * len(rows[0]))
     if lines:
         yield "\n".join(lines)
+
+
+_BLOCKS: dict[str, Callable[[Any], Iterator[str]]] = {
+    **dict.fromkeys(_HEADINGS, _heading),
+    **{"blockquote": _quoted, "dt": _term, "ol": _list, "pre": _code, "ul": _list},
+}
 
 
 NO_TEXT = "the page has no main text; if a script writes it, save the page from the browser"

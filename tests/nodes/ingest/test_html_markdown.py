@@ -28,6 +28,8 @@ def markdown(body: str) -> str:
         ("<ol start=5><li>a<li>b<li value=9>c<li>d</ol>", "5. a\n6. b\n9. c\n10. d\n"),
         ("<ol reversed><li>a<li>b</ol><ol type=a start=2><li>c</ol>", "2. a\n1. b\n\nb. c\n"),
         ("<ol><li>a</li><ul><li>x</li></ul><li>b</li></ol>", "1. a\n   - x\n2. b\n"),
+        ("<dl><dt>a<dt>b<dd>c<dd>d<dt>e<dd><ul><li>f</ul></dl>", "a\nb\nc\n\nd\n\ne\n\n- f\n"),
+        ("<ul><li><dl><dt>a</dt><dd><p>b</p></dd></dl></li></ul>", "- a\n  b\n"),
         ("<blockquote><p>a</p><p>b</p></blockquote>", "> a\n>\n> b\n"),
         ("<pre>\n a\n  b\n</pre>", "```\n a\n  b\n```\n"),
         ("<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````\n"),
