@@ -345,7 +345,8 @@ class _Table:
         if at is None or not _names_fields(lead[at]):
             return None
         number, cells = lead[at]
-        names = {text for place, (text, _) in enumerate(cells) if text and place in self._measured - self._worded}
+        places = (self._measured - self._worded) & {*range(len(cells))}
+        names = {cells[place][0] for place in places} - {""}
         if len(names) == 1 and not at:
             doubts.append(
                 f"row {number} of {self._place[2]} may name the fields of another table; it was read as a row"
@@ -566,8 +567,8 @@ def _slide_texts(slide: Any, unread: list[str]) -> Iterator[tuple[bool, str]]:
     """The words of a slide, its title first, each with whether it is the title; `unread` takes the charts that cannot
     be read."""
     title = slide.shapes.title
-    said = [(True, _frame_text(title.text_frame) if title is not None else "")]
-    said += [(False, text) for shape in slide.shapes for text in _texts(shape, title, unread)]
+    said = [(True, _frame_text(title.text_frame))] if title is not None else []
+    said += [(False, text) for shape in slide.shapes for text in _texts(shape, title and title.shape_id, unread)]
     if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
         said += [(False, _said(paragraph)) for paragraph in slide.notes_slide.notes_text_frame.paragraphs]
     for is_title, text in said:
@@ -577,25 +578,25 @@ def _slide_texts(slide: Any, unread: list[str]) -> Iterator[tuple[bool, str]]:
             yield is_title, words
 
 
-def _texts(shape: Any, title: Any, unread: list[str]) -> Iterator[str]:
-    is_title = title is not None and shape.shape_id == title.shape_id
-    if is_title or shape._element._nvXxPr.cNvPr.get("hidden", "0") not in _NO:
+def _texts(shape: Any, title: int | None, unread: list[str]) -> Iterator[str]:
+    """The words of a shape but for the one that is the `title`; `unread` takes what cannot be read."""
+    if shape.shape_id == title or shape._element._nvXxPr.cNvPr.get("hidden", "0") not in _NO:
         return
     if hasattr(shape, "shapes"):
         for inner in shape.shapes:
             yield from _texts(inner, title, unread)
     elif getattr(shape, "has_table", False):
-        cells = ([_frame_text(cell.text_frame) for cell in row.cells] for row in shape.table.rows)
-        yield _table_text(cells)
+        yield _table_text(map(_row_texts, shape.table.rows))
     elif getattr(shape, "has_chart", False):
-        try:
-            yield from list(_chart_texts(shape.chart))
-        except Exception:  # whatever a parser makes of a damaged chart
-            unread.append(shape.name)
+        yield from _chart_texts(shape, unread)
     elif shape.has_text_frame:
         yield from map(_said, shape.text_frame.paragraphs)
     elif _DIAGRAM in shape._element.xpath("./a:graphic/a:graphicData/@uri"):
         unread.append(shape.name)
+
+
+def _row_texts(row: Any) -> list[str]:
+    return [_frame_text(cell.text_frame) for cell in row.cells]
 
 
 def _frame_text(frame: Any) -> str:
@@ -613,7 +614,15 @@ def _said(paragraph: Any) -> str:
     return with_raised(said)
 
 
-def _chart_texts(chart: Any) -> Iterator[str]:
+def _chart_texts(shape: Any, unread: list[str]) -> list[str]:
+    try:
+        return [*_plots(shape.chart)]
+    except Exception:  # whatever a parser makes of a damaged chart
+        unread.append(shape.name)
+        return []
+
+
+def _plots(chart: Any) -> Iterator[str]:
     """The title of a chart, and the values of each of its plots as a table, a column for each series."""
     if chart.has_title:
         yield _frame_text(chart.chart_title.text_frame)
