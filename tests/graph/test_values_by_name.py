@@ -166,6 +166,13 @@ async def test_a_number_or_a_value_that_may_say_something_else_counts_nothing(tm
     assert not any(one.get("computed") for one in output["citations"])
 
 
+@pytest.mark.parametrize("question", ["How many locker members has Saltford?", "How many members has Saltford locker?"])
+async def test_rows_that_are_counted_are_not_answered_by_a_number_in_each(tmp_path: Any, question: str) -> None:
+    output = await _talk(tmp_path, question)
+    assert output["outcome"] == "insufficient"
+    assert any("would have to be computed" in note for note in output["notes"])
+
+
 @pytest.mark.parametrize(
     ("questions", "rows"),
     [

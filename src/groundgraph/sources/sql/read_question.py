@@ -296,14 +296,20 @@ def is_named_so(cue: Cue, shapes: Sequence[TableShape]) -> bool:
 
 def looked_up(cue: Cue, shape: TableShape, vocabulary: Vocabulary) -> dict[str, Any]:
     """By which values the question names rows of a table of which it asks for the number in one column; behind it, it
-    may ask for other columns: "How many seats has the Otter, and when was it built?". Empty for any other."""
+    may ask for other columns: "How many seats has the Otter, and when was it built?". Empty for any other, such as "How
+    many open tickets has Ann?", which counts rows."""
     found = read_values(stems(cue.rest), Part(cue.rest, ""), shape, vocabulary)
-    if found is None or not found[0] or not cue.offered:
+    if found is None or not found[0] or not cue.offered or _counts_rows(cue, shape):
         return {}
     added = cue.language.filler_in(cue.rest).union(table_stems(shape))
     left = [one for one in found[1] if one not in added]
     names, numbers = _asked_columns(shape, found[0])
     return found[0] if left and left[0] in numbers and names.issuperset(left) else {}
+
+
+def _counts_rows(cue: Cue, shape: TableShape) -> bool:
+    """Whether the last word of what is counted is of the table's name."""
+    return any(stem(counted[-1]) in table_stems(shape) for counted in cue.counted if counted)
 
 
 def _asked_columns(shape: TableShape, conditions: Collection[str]) -> tuple[set[str], set[str]]:
