@@ -217,6 +217,7 @@ def _warnings(messages: Any) -> list[str]:
     return [f"elements of unknown kinds were left out: {', '.join(names)}"] if names else []
 
 
+_WORKBOOK = "an Excel workbook"
 # A row of one cell in the last column counts as 16 384 cells, all of which are gone through.
 MAX_CELLS = 20_000_000
 _BLOCK = 1 << 20
@@ -236,7 +237,7 @@ def load_xlsx(data: bytes, name: str) -> Document:
         IngestError: it is no such workbook, damaged, encrypted, too large, without records, or openpyxl is not
             installed.
     """
-    openpyxl = optional_package("openpyxl", "an Excel workbook")
+    openpyxl = optional_package("openpyxl", _WORKBOOK)
     records = Records()
     with open_archive(data, "Excel (.xlsx)") as archive:
         try:
@@ -431,7 +432,7 @@ def _cell(cell: Any, percent: frozenset[int]) -> _Cell:
 
 def _percent_styles(workbook: Any) -> frozenset[int]:
     """The numbers of the styles that show a number as a percentage."""
-    known = optional_package("openpyxl.styles.numbers", "an Excel workbook")
+    known = optional_package("openpyxl.styles.numbers", _WORKBOOK)
     own = dict(enumerate(workbook._number_formats, known.BUILTIN_FORMATS_MAX_SIZE))
     formats = {number: _QUOTED.sub("", text) for number, text in {**known.BUILTIN_FORMATS, **own}.items()}
     styles = enumerate(workbook._cell_styles)
@@ -439,7 +440,7 @@ def _percent_styles(workbook: Any) -> frozenset[int]:
 
 
 def _layout(archive: zipfile.ZipFile, path: str) -> _Layout:
-    numbered = optional_package("openpyxl.utils", "an Excel workbook").column_index_from_string
+    numbered = optional_package("openpyxl.utils", _WORKBOOK).column_index_from_string
     layout, end = _Layout(), b""
     for block in _blocks(archive, path):
         layout.hide(block)
@@ -485,7 +486,11 @@ def _value(cell: Any) -> Any:
     # A date without a time is stored as midnight.
     if isinstance(cell, datetime) and cell.time() == time():
         cell = cell.date()
-    return cell.strip() if isinstance(cell, str) else jsonable(cell)
+    if not isinstance(cell, str):
+        return jsonable(cell)
+    if "_x" in cell:
+        cell = clean_text(optional_package("openpyxl.utils.escape", _WORKBOOK).unescape(cell))
+    return cell.strip()
 
 
 def _unknown_formulas(archive: zipfile.ZipFile) -> list[str]:

@@ -342,6 +342,11 @@ def test_a_second_table_of_a_sheet_has_its_own_names(below, last, read):
     assert document.warnings == ("row 4 of S may name the fields of another table; it was read as a row",) * (read > 2)
 
 
+def test_what_a_workbook_writes_for_a_character_is_read_as_it():
+    found = rows(load_xlsx(xlsx({"S": [["a", "b"], ["x_x000D_\ny", "_x005F_x000D__xD800_"]]}), "a.xlsx"))
+    assert found == [{"a": "x\r\ny", "b": "_x000D_\ufffd", "sheet": "S"}]
+
+
 @pytest.mark.parametrize("filtered", [False, True])
 def test_hidden_rows_and_columns_are_no_text_but_what_a_filter_hides_is(filtered):
     def edit(workbook):
