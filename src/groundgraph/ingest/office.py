@@ -479,7 +479,9 @@ class _Layout:
             numbers = {name: int(number) for name, number in _NUMBERS.findall(said)}
             if b"outlineLevel" not in numbers:
                 self.rows |= {numbers[b"r"]} if b"r" in numbers else set()
-                self.columns |= {*range(numbers.get(b"min", 1) - 1, min(numbers.get(b"max", 0), _MAX_COLUMNS))}
+                first, last = numbers.get(b"min", 1) - 1, min(numbers.get(b"max", 0), _MAX_COLUMNS)
+                # None is told twice, and each would take as long again.
+                self.columns |= {*range(first, last)} if first not in self.columns else set()
 
 
 def _value(cell: Any) -> Any:
