@@ -326,7 +326,11 @@ def load_html(data: bytes) -> Page:
     if any(count > MAX_ATTRIBUTES for count in _attribute_counts(text)):
         raise IngestError(f"an element of the page has more than {MAX_ATTRIBUTES:_} attributes")
     try:
-        tree = trafilatura.load_html(_XML_DECLARATION.sub("", _CONTROL.sub(_REPLACEMENT, text)))
+        whole = _XML_DECLARATION.sub("", _CONTROL.sub(_REPLACEMENT, text))
+        tree = trafilatura.load_html(whole)
+        if tree is None:
+            # It takes a single element for no page.
+            tree = trafilatura.load_html(f"<html><body>{whole}</body></html>")
         if tree is None:
             raise IngestError(NO_TEXT)
         title = _title(tree)

@@ -36,6 +36,10 @@ def test_a_real_page_gives_its_headings_and_text_and_nothing_else(data):
     assert not re.search(r"function\s*\(|</|\{\s*\w+:|cookie", loaded.text)
 
 
+def test_a_single_element_is_a_page():
+    assert load_html(b"<p>Pump 17 is serviced every 90 days.</p>").text == "Pump 17 is serviced every 90 days.\n"
+
+
 @pytest.mark.parametrize(
     ("name", "rows", "first", "row"),
     [
