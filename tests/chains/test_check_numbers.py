@@ -83,6 +83,7 @@ def test_another_value_is_flagged(said, held):
             ("+43 732 123456", "+43732123456"),
             ("31/03", "31 March"),
             ("7 per cent", "7 %"),
+            ("v4.2.0", "4.2.0"),
         ),
         *(
             ("version 2.10", "release 2.10"),
@@ -128,6 +129,11 @@ def test_between_two_languages_a_number_only_has_to_stand_in_the_evidence(said, 
     evidence = SourceResult(held, "1", "docs", "memory")
     flags = check_numbers(CheckedAnswer(said, "What is it?", {1: evidence}))
     assert [flag["detail"].partition(" does")[0] for flag in flags] == flagged
+
+
+def test_a_code_ends_before_the_number_behind_it():
+    assert missing("Q1", "Q1 2024") == missing("4.1.2", "8 4.1.2 3") == []
+    assert missing("Q1", "Q12 024") == ["Q1 does not stand in the evidence"]
 
 
 def test_the_ends_of_a_range_may_be_hours():

@@ -132,7 +132,10 @@ _CODE = re.compile(
 )
 # What looks like a code and is a number: 1.234.567, 1e3.
 _NUMERIC = re.compile(r"\d{1,3}(?:\.\d{3}){2,}|\d+[eE]\d{1,2}")
-_SQUEEZED = re.compile(r"[\s_./:\-‐-–−]+")
+# Where a code is parted or joined. Behind a digit the first character stays, for what follows may be a digit too.
+_SQUEEZED = re.compile(r"(?<!\d)[\s_./:\-‐-–−]+|[\s_./:\-‐-–−]++(?!\d)")
+_JOINTS = dict.fromkeys(map(ord, "_./:-‐‑‒–−"))
+_LETTER_OF_VERSION = re.compile(r"\Av(?=\d+\.\d)")
 _WORDS = re.compile(WORD)
 
 
@@ -333,12 +336,17 @@ def _continued(current: float, value: float) -> float | None:
 
 
 def squeezed(text: str) -> str:
-    """`text` in the form in which codes are compared."""
-    return _SQUEEZED.sub("", fold(text))
+    """`text` in the form in which codes are compared, with a blank only where it parts two digits."""
+    return _SQUEEZED.sub("", fold(text)).translate(_JOINTS)
 
 
 def holds_code(text: str, code: str) -> bool:
     """Whether a `squeezed` text holds `code`, and not just a longer number that begins or ends with it."""
-    wanted = squeezed(code)
+    return _as_squeezed(code).search(text) is not None
+
+
+@lru_cache(maxsize=4096)
+def _as_squeezed(code: str) -> re.Pattern[str]:
+    wanted = "".join(squeezed(_LETTER_OF_VERSION.sub("", fold(code))).split())
     start, end = r"(?<!\d)" if wanted[:1].isdigit() else "", r"(?!\d)" if wanted[-1:].isdigit() else ""
-    return wanted in text and re.search(f"{start}{re.escape(wanted)}{end}", text) is not None
+    return re.compile(start + r"\s?".join(map(re.escape, wanted)) + end)
