@@ -160,6 +160,16 @@ def test_the_head_of_a_column_says_that_its_numbers_are_shares():
     assert check_numbers(said) == []
 
 
+def test_what_a_heading_or_the_head_of_a_table_says_is_said_of_all_below():
+    table = "| Quarter | Revenue (million EUR) |\n|---|---|\n| Q1 | 12.4 |\n| Q2 | 13.9 |\n| Q3 | 11.8 |\n| Q4 | 15.2 |"
+    text = "# Release 4.2.0 (2024-05-16)\n\n- Added: a cache.\n- Changed: the log.\n- Removed: Python 3.8.\n\n" + table
+    evidence = {1: SourceResult(text, "1", "docs", "memory")}
+    for said in ("Python 3.8 was removed in release 4.2.0 of May 16, 2024", "Revenue grew to 15.2 million EUR"):
+        assert check_numbers(CheckedAnswer(f"{said} [1].", "?", evidence)) == []
+    [flag] = check_numbers(CheckedAnswer("Python 3.8 was removed by 4.2 million users [1].", "?", evidence))
+    assert flag["detail"].startswith("4.2 million does not stand")
+
+
 @pytest.mark.covers("F21", "fault 28")
 def test_a_number_from_a_sentence_about_something_else_does_not_count():
     text = (

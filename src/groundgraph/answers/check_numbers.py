@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import filterfalse, pairwise, product
 from operator import attrgetter
@@ -283,6 +283,10 @@ def _everywhere(texts: tuple[str, ...]) -> _Places:
     return places if len(places.some) <= _MOST else _Places((_together(texts),), texts)
 
 
+# The head of a table with the line below it.
+_HEAD = re.compile(r"\|[^\n]*\n[ \t]*\|?[ \t]*:?-")
+
+
 class _Placed:
     """The sentences of a piece of evidence, each looked at when it is asked for."""
 
@@ -290,19 +294,36 @@ class _Placed:
         self._text = text
         self._sentences = sentences_of(text)
         self._decimal, self._shares = decimal_mark(text), says_share(text)
+        self._over = tuple(self._heads())
         self._known: dict[int, _Place] = {}
 
     def near(self, about: frozenset[str], wanted: int) -> list[_Place]:
-        """Those of which the window holds `wanted` of `about`, in order."""
+        """Those of which the window and the head hold `wanted` of `about`, in order, and these heads."""
         if not wanted:
             return [self._at(number) for number in range(len(self._sentences))]
         held = held_nearby(self._text, about)
-        return [self._at(number) for number in sorted(held) if held[number] >= wanted]
+        above = {head: len(about & self._sentences[head].stems) for head in set(self._over)}
+        # A head next to a sentence is in its window.
+        found = {at for at, head in enumerate(self._over) if held[at] + (at - head > 1) * above[head] >= wanted}
+        return [self._at(number) for number in sorted(found.union(self._over[at] for at in found))]
+
+    def _heads(self) -> Iterator[int]:
+        """The number of the heading, or of the head of a table, that each sentence stands under; or its own."""
+        heading = head = None
+        for number, one in enumerate(self._sentences):
+            own = self._text[one.start : one.end]
+            heading = number if own.startswith("#") else heading
+            head = number if _HEAD.match(own) else head
+            over = head if own.startswith("|") and head != number else heading
+            yield number if over is None else over
 
     def _at(self, number: int) -> _Place:
         if number not in self._known:
-            one = self._sentences[number]
-            self._known[number] = _Place(stock(self._text[one.start : one.end], self._decimal), self._shares)
+            one, head = self._sentences[number], self._sentences[self._over[number]]
+            found = stock(self._text[one.start : one.end], self._decimal)
+            if self._text.startswith("|", one.start):
+                found = replace(found, scales=found.scales | stock(self._text[head.start : head.end]).scales)
+            self._known[number] = _Place(found, self._shares)
         return self._known[number]
 
 
