@@ -170,6 +170,24 @@ def test_what_a_heading_or_the_head_of_a_table_says_is_said_of_all_below():
     assert flag["detail"].startswith("4.2 million does not stand")
 
 
+@pytest.mark.parametrize(
+    ("said", "flagged"),
+    [
+        ("It delivers 20 litres [1] and {} every 90 days [2].", []),
+        ("It delivers 90 litres [1] and {} every 20 days [2].", ["90 l", "20 d"]),
+        ("It delivers 20 litres [1], as [2] says, with a weight of 45 tons.", ["45"]),
+        ("The leaflet calls it a cheap cleaner [1] with blue handles for 8 cents [2].", ["8 does"]),
+    ],
+)
+def test_what_a_sentence_says_before_each_of_its_labels_is_held_against_what_that_cites(said, flagged):
+    crew = "its filter cartridge is changed quarterly by somebody from the crew, that is,"
+    other = "Filter F2 must be replaced every 90 days. The housing stays shut. Nobody opens it. It has 8 screws."
+    texts = ("Vega delivers 20 litres per minute under full pressure.", other)
+    evidence = {label: SourceResult(text, str(label), "docs", "memory") for label, text in enumerate(texts, 1)}
+    found = [flag["detail"] for flag in check_numbers(CheckedAnswer(said.format(crew), "?", evidence))]
+    assert [detail[: len(one)] for detail, one in zip(found, flagged, strict=True)] == flagged
+
+
 @pytest.mark.covers("F21", "fault 28")
 def test_a_number_from_a_sentence_about_something_else_does_not_count():
     text = (

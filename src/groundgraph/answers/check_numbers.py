@@ -209,8 +209,17 @@ def _unsupported(answer: CheckedAnswer, claim: Claim, decimal: str | None) -> It
         spoken = told_language(text) or told_language(answer.written)
         in_other_words = tuple(one for one in texts if spoken and told_language(one) not in (spoken, None))
         missing = list(dict.fromkeys(missing_in(near.beside(_places(in_other_words, frozenset())))))
+        missing = _missing_in_parts(missing, answer, claim, decimal)
     nowhere = set(missing_in(_everywhere(texts))) if missing else set()
     yield from ((number, NOWHERE if number in nowhere else ELSEWHERE) for number in missing)
+
+
+def _missing_in_parts(missing: list[str], answer: CheckedAnswer, claim: Claim, decimal: str | None) -> list[str]:
+    """Those of `missing` that what a part of the sentence cites does not hold near that part either."""
+    if len(claim.parts) <= 2:
+        return missing
+    found = {number for part in claim.parts for number, _ in _unsupported(answer, part, decimal)}
+    return list(filter(found.__contains__, missing))
 
 
 def _missing(text: str, found: Quantities, places: _Places, *, shares: bool) -> Iterator[str]:

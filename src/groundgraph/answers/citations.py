@@ -39,13 +39,14 @@ _LEADING_LABELS = re.compile(rf"(?:\s*{LABEL.pattern})+")
 class Claim:
     """A sentence of an answer without its labels, and the labels that stand in it or right behind it.
 
-    `start` and `end` are where it stands in the answer.
+    `start` and `end` are where it stands in the answer; `parts` are what stands before each label in it, and the rest.
     """
 
     text: str
     labels: tuple[int, ...]
     start: int = 0
     end: int = 0
+    parts: tuple[Claim, ...] = ()
 
     def flag(self, kind: str, detail: str) -> Flag:
         """A finding about this sentence."""
@@ -65,10 +66,18 @@ def claims_of(answer: str) -> list[Claim]:
             segment = segment[leading.end() :]
         text = LABEL.sub("", segment).strip().translate(_SHOWN)
         if any(character.isalnum() for character in text):
-            claims.append(Claim(text, tuple(labels_of(segment)), end - len(segment), end))
+            claims.append(Claim(text, tuple(labels_of(segment)), end - len(segment), end, tuple(_parts(segment))))
         elif claims:
             claims[-1] = _joined(claims[-1], segment, end)
     return claims
+
+
+def _parts(sentence: str) -> Iterator[Claim]:
+    at = 0
+    for found in LABEL.finditer(sentence):
+        yield Claim(sentence[at : found.start()].translate(_SHOWN), tuple(label_numbers(found.group(1))))
+        at = found.end()
+    yield Claim(sentence[at:].translate(_SHOWN), tuple(labels_of(sentence)))
 
 
 def _bounded(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
