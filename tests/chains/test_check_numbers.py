@@ -170,6 +170,17 @@ def test_what_a_heading_or_the_head_of_a_table_says_is_said_of_all_below():
     assert flag["detail"].startswith("4.2 million does not stand")
 
 
+def test_two_numbers_that_stand_in_one_sentence_are_held_there_in_whatever_words():
+    text = (
+        "Der Backofen BO-900 hat ein Volumen von 71 Litern und eine Leistung von 3,4 kW. Die Tür ist aus Glas. "
+        "Sie wird verriegelt. Die Pyrolyse heizt 90 Minuten."
+    )
+    evidence = {1: SourceResult(text, "1", "docs", "memory")}
+    assert check_numbers(CheckedAnswer("Der BO-900 fasst 71 l und leistet 3400 W [1].", "?", evidence)) == []
+    flags = check_numbers(CheckedAnswer("Der BO-900 fasst 71 l und schafft das in 90 Minuten [1].", "?", evidence))
+    assert "90 Minuten does not stand in the evidence near what is said of it" in [flag["detail"] for flag in flags]
+
+
 @pytest.mark.parametrize(
     ("said", "flagged"),
     [

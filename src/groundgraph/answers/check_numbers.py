@@ -205,13 +205,20 @@ def _unsupported(answer: CheckedAnswer, claim: Claim, decimal: str | None) -> It
     texts = tuple(map(named_text, evidence))
     near = _places(texts, about)
     missing = list(dict.fromkeys(missing_in(near)))
-    if missing:
+    if missing and not _in_one_sentence(missing_in, texts):
         spoken = told_language(text) or told_language(answer.written)
         in_other_words = tuple(one for one in texts if spoken and told_language(one) not in (spoken, None))
         missing = list(dict.fromkeys(missing_in(near.beside(_places(in_other_words, frozenset())))))
         missing = _missing_in_parts(missing, answer, claim, decimal)
-    nowhere = set(missing_in(_everywhere(texts))) if missing else set()
-    yield from ((number, NOWHERE if number in nowhere else ELSEWHERE) for number in missing)
+        nowhere = set(missing_in(_everywhere(texts))) if missing else set()
+        yield from ((number, NOWHERE if number in nowhere else ELSEWHERE) for number in missing)
+
+
+def _in_one_sentence(missing_in: Callable[[_Places], Iterator[str]], texts: tuple[str, ...]) -> bool:
+    """Whether one sentence of `texts` holds all that is looked for, in whatever words, if that is more than one."""
+    several = len(set(missing_in(_Places((), texts)))) > 1
+    some = _places(texts, frozenset()).some if several else ()
+    return len(some) <= _MOST and any(not any(missing_in(_Places((one,), texts))) for one in some)
 
 
 def _missing_in_parts(missing: list[str], answer: CheckedAnswer, claim: Claim, decimal: str | None) -> list[str]:
