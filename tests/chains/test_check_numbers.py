@@ -43,6 +43,12 @@ def missing(said: str, held: str, shape: str = ENGLISH) -> list[str]:
         *(("5 mg per hour", "5 mg per day"), ("5 mg per kg", "5 mg a day"), ("120 mph", "120 km/h")),
         *(("100 MB/s", "100 Mbit/s"), ("10-15 l/h", "10-15 l/min"), ("5 mW", "5 MW"), ("12 CHF", "12 EUR")),
         *(("21 million euro", "millions, up 21 percent"), ("21 million euro", "millions in 21 days")),
+        *(
+            ("USD 12,500", "EUR 12,500"),
+            ("$500", "EUR 500"),
+            ("CHF 1.5m", "CHF 1.5"),
+            ("EUR 5 to EUR 10", "EUR 5 to 9"),
+        ),
         *(("31/03", "30 March"), ("5 to 10 bar", "5 bar, not 10 kg")),
         *(("+43 732 123465", "+43 732 123456"), ("+43732123465", "+43 732 123456")),
         *(("version 2.1", "version 2.10"), ("section 4.2", "section 4.20")),
@@ -84,6 +90,9 @@ def test_another_value_is_flagged(said, held):
             ("31/03", "31 March"),
             ("7 per cent", "7 %"),
             ("v4.2.0", "4.2.0"),
+            ("EUR 12,500", "€12,500"),
+            ("from EUR 5 to EUR 10", "5 euros, then 10"),
+            ("EUR 2m", "2 million euros"),
         ),
         *(
             ("version 2.10", "release 2.10"),

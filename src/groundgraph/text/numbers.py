@@ -160,6 +160,17 @@ def spoken(*path: str) -> str:
 
 
 @cache
+def _money() -> str:
+    """What matches what says before a number that it is money."""
+    return rf"(?:[{_MONEY}]|(?<!\w)(?:{'|'.join(_data()['money_codes'])})(?!\w))"
+
+
+@cache
+def _before() -> re.Pattern[str]:
+    return re.compile(rf"(?P<sign>±\s?|\+/-\s?|−\s?|[-+–])?(?P<mark>{_money()}\s?)?(?P<late>[-–−])?\Z")
+
+
+@cache
 def number_pattern() -> re.Pattern[str]:
     """What matches a number in digits, with its power, the ending of an ordinal, its scale and unit, and what it is
     counted by, as in "5 mg per day"."""
@@ -177,7 +188,6 @@ def number_pattern() -> re.Pattern[str]:
 
 
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻−", "0123456789+--")
-_BEFORE = re.compile(rf"(?P<sign>±\s?|\+/-\s?|−\s?|[-+–])?(?P<mark>[{_MONEY}]\s?)?(?P<late>[-–−])?\Z")
 _LEAD = 6
 _JOINED_TO = re.compile(r"[\w)\]}%'\"°]")
 # In a text with such letters a comma stands before decimals; it is asked again for each number.
@@ -285,12 +295,12 @@ def ranges_in(text: str, decimal: str | None = None) -> tuple[tuple[Number, Numb
 
 @cache
 def _from() -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{spoken('numbers', 'from')}) ?[{_MONEY}]?\Z", re.IGNORECASE)
+    return re.compile(rf"\b(?:{spoken('numbers', 'from')}) ?(?:{_money()} ?)?\Z", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1)
 def _joins() -> re.Pattern[str]:
-    return re.compile(rf"\s?%?\s?(?:[-–—]|{spoken('numbers', 'joins')})\s?[{_MONEY}]?", re.IGNORECASE)
+    return re.compile(rf"\s?%?\s?(?:[-–—]|{spoken('numbers', 'joins')})\s?(?:{_money()}\s?)?", re.IGNORECASE)
 
 
 def _with_shared_unit(numbers: list[Number], found: list[re.Match[str]], text: str) -> Iterator[Number]:
@@ -320,7 +330,7 @@ def _with_shared_unit(numbers: list[Number], found: list[re.Match[str]], text: s
 def _signed(found: re.Match[str], decimal: str | None) -> tuple[Number, ...]:
     """The number that was `found`, with what stands before it; two for one that is written with ±."""
     text, start = found.string, found.start()
-    lead = _BEFORE.search(text[max(0, start - _LEAD) : start])
+    lead = _before().search(text[max(0, start - _LEAD) : start])
     assert lead is not None
     sign, mark, late = lead.groups(default="")
     sign = (sign or late).strip()
@@ -346,7 +356,7 @@ def _end(found: re.Match[str], number: Number) -> int:
         return found.end("per")
     parts = found.groupdict(default="")
     scale, unit, known = parts["scale"], parts["unit"], number.unit or _NO_UNIT
-    if unit_of(unit) == known:
+    if unit_of(unit) == known and (number.scale or not scale):
         return found.end("unit")
     if number.scale or unit_of(scale) == known:
         return found.end("scale")
