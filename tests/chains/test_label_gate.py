@@ -92,6 +92,7 @@ def test_a_label_that_refers_to_nothing_is_removed_and_counted():
         ("a <thin> b <thinker> c < d", "a <thin> b <thinker> c < d"),
         ("A stray ` tick [9].\nNext [9].", "A stray ` tick.\nNext."),
         ("`a[9]` and\n```\nb[9] <think>\n```\nand \\[9]", "`a[9]` and\n```\nb[9] <think>\n```\nand \\[9]"),
+        ("``a[9]`` and ``b[`9]`` and ``c [9].", "``a[9]`` and ``b[`9]`` and ``c."),
         ("A [2-6].", "A [2, 3, 4]."),
         ("A [7-9].", "A."),
         *((f"Half an answer{dangling}", "Half an answer") for dangling in ("[", " [1", " [1, ", "【12", "\t[1-")),

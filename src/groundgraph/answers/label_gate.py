@@ -26,7 +26,7 @@ from groundgraph.text.words import LANGUAGES, language_data
 MAX_HELD = 256
 # A long text is taken in pieces of this size, so that the time it takes grows with its length and no faster.
 _PIECE = 2048
-INLINE_CODE = re.compile(rf"`[^`\n]{{0,{MAX_HELD}}}`")
+INLINE_CODE = re.compile(rf"``(?:[^`\n]|`(?!`)){{0,{MAX_HELD}}}``|`[^`\n]{{0,{MAX_HELD}}}`")
 CODE = re.compile(rf"(?<!\\)(?:```.*?(?:```|$)|{INLINE_CODE.pattern})", re.DOTALL)
 # Keeps apart what would join to something else when a part between is taken out: a word joiner, without width.
 APART = "\u2060"
@@ -153,11 +153,13 @@ class ProseGate(Gate):
         if not final and length == len(special) < 3:
             return "", True
         self._in_code = "```" if length == 3 else ""
-        if length == 1:
-            code = INLINE_CODE.match(special)
-            if not code and not final and "\n" not in special and len(special) <= MAX_HELD + 1:
+        if length < 3:
+            found = INLINE_CODE.match(special)
+            end = found.end() if found else length
+            # Two that nothing closes are code without anything in it.
+            if end == length and not final and "\n" not in special and len(special) <= MAX_HELD + 2 * length:
                 return "", True
-            length = code.end() if code else 1
+            length = end
         return self._take_with_space(special, length), False
 
 
