@@ -136,11 +136,22 @@ def test_only_what_may_become_a_label_is_held_back():
 @pytest.mark.parametrize(
     "label",
     ["[Source 1]", "[source: 1]", "[passage 1]", "[Passage #1]", "[^1]", "[doc1]", "[1, p. 3]", "[1, pages 3-5]",
-     "[1 p.3]", "【1†source】", "【1†L3-L5】", "[Источник 1]", "[1, стр. 3]"],
+     "[1 p.3]", "[^1^]", "[cite: 1]", "【1†source】", "【1†L3-L5】", "[Источник 1]", "[1, стр. 3]"],
 )  # fmt: skip
 def test_a_label_as_models_write_it_is_that_label(label):
     assert gated(f"Every 90 days {label}.") == "Every 90 days [1]."
     assert gated(f"Every 90 days {label}.", allowed=[2]) == "Every 90 days."
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["[Source 1, Source 3]", "[^1; ^3]", "[Passage 1 and Passage 3]", "[cite: 1,3]", "[documents 1, and 3]",
+     "[Quelle 1; Quelle 3]", "[Источник 1, Источник 3]"],
+)  # fmt: skip
+def test_each_number_of_a_label_may_have_a_name_of_its_own(label):
+    gate = LabelGate(range(1, 5))
+    assert gate.feed(f"Every 90 days {label}.") + gate.flush() == "Every 90 days [1, 3]."
+    assert (gate.used, gate.removed) == ([1, 3], [])
 
 
 @pytest.mark.covers("A21")
@@ -169,7 +180,10 @@ def test_a_zero_by_itself_is_a_label_without_evidence():
 
 
 @pytest.mark.covers("A21")
-@pytest.mark.parametrize("text", ["arr[0] is the first", "in [0, 1]", "[Figure 1]", "[see 1]", "[sources]", "[1 of 3]"])
+@pytest.mark.parametrize(
+    "text",
+    ["arr[0] is the first", "in [0, 1]", "[Figure 1]", "[2^10]", "[cited 1]", "[see 1]", "[sources]", "[1 of 3]"],
+)
 def test_what_cannot_name_evidence_is_text(text):
     assert gated(text) == text
 

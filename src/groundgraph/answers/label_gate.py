@@ -1,11 +1,11 @@
 """The only place where a label is taken out of an answer.
 
 A label is a number in brackets that refers to a piece of evidence: `[1]`, `[1, 3]`, `[1-3]`, or with full-width
-brackets. Models also write `[Source 1]`, `[^1]`, `[1, p. 3]` and `【1†L3】`, which leave the gate as `[1]`, and so does
-`(1)` at the end of a sentence where a model has written no label in brackets. No evidence has the number 0: `[0]`
-that stands by itself is a label without evidence, while `arr[0]` and `[0, 1]` are text. The gate lets labels through
-that resolve, numbered by first use, drops those that do not, and drops the model's thinking. A bracket behind a
-backslash is no label, which is how evidence that holds numbers in brackets of its own is shown (`escape_labels`).
+brackets. Models also write `[Source 1, Source 2]`, `[^1]`, `[1, p. 3]` and `【1†L3】`, which leave the gate as `[1]`,
+and so does `(1)` at the end of a sentence where a model has written no label in brackets. No evidence has the number
+0: `[0]` that stands by itself is a label without evidence, while `arr[0]` and `[0, 1]` are text. The gate lets labels
+through that resolve, numbered by first use, drops those that do not, and drops the model's thinking. A bracket behind
+a backslash is no label, which is how evidence that holds numbers in brackets of its own is shown (`escape_labels`).
 """
 
 from __future__ import annotations
@@ -197,10 +197,14 @@ def _written() -> re.Pattern[str]:
     pages = "|".join(re.escape(name) for one in LANGUAGES for name in language_data(one, "label_words", "pages"))
     place = rf"[,:;]?\s{{0,2}}(?:{pages})[.]?\s{{0,2}}\d{{1,5}}(?:[-–]\d{{1,5}})?|†[^\[\]［］【】\n]{{0,40}}"
     ands = "|".join(re.escape(word) for one in LANGUAGES for word in language_data(one, "label_words", "ands"))
-    numbers = rf"{_NUMBERS}(?:\s{{1,2}}(?:&|{ands})\s{{1,2}}\d{{1,3}})?"
+    named = rf"(?:[\^#№]|(?:{names})[\s:#№.]{{0,3}})?"
+    others = (
+        rf"(?:\s{{0,2}}[,;]\s{{0,2}}{named}\d{{1,3}}){{0,9}}(?:[,;]?\s{{1,2}}(?:&|{ands})\s{{1,2}}{named}\d{{1,3}})?"
+    )
+    # What is not held back until it closes is read as text in one piece too.
+    held = rf"[\[［【](?=[^\[\]［］【】\n]{{1,{_MAX_WRITTEN}}}[\]］】])"
     return re.compile(
-        rf"[\[［【]\s{{0,2}}(?:[\^#№]|(?:{names})[\s:#№.]{{0,3}})?({numbers})[.]?\s{{0,2}}(?:{place})?\s{{0,2}}[\]］】]",
-        re.IGNORECASE,
+        rf"{held}\s{{0,2}}{named}({_NUMBERS}{others})[.^]?\s{{0,2}}(?:{place})?\s{{0,2}}[\]］】]", re.IGNORECASE
     )
 
 
@@ -227,8 +231,8 @@ def label_numbers(inside: str) -> list[int]:
         return [int(inside)]
     numbers: list[int] = []
     for part in re.split(r"[,;，、&]|(?<=\s)[^\W\d]+(?=\s)", inside):
-        ends = [int(end) for end in re.split(r"[-‐‑‒–—−]", part)]
-        numbers += range(ends[0], min(ends[-1], ends[0] + 98) + 1) if ends[-1] >= ends[0] else ends
+        if ends := list(map(int, re.findall(r"\d+", part))):
+            numbers += range(ends[0], min(ends[-1], ends[0] + 98) + 1) if ends[-1] >= ends[0] else ends
     return list(dict.fromkeys(numbers))
 
 
