@@ -156,6 +156,7 @@ FOUNDED = "Anna Berg founded Nordwerk in 2019. The head office is in Linz. Berg 
         ("Peter Maier founded Nordwerk.", "Who founded Nordwerk?", ["Peter Maier"]),
         ("Nordwerk was founded by Peter Maier in Linz [1].", "Who founded Nordwerk?", ["Peter Maier"]),
         ("It was Peter Maier [1].", "Who founded Nordwerk?", ["Peter Maier"]),
+        ("It was founded by M. Maier, or A. Berg, of Nordwerk [1].", "Who founded Nordwerk?", ["Maier"]),
         ("Иван Петров [1].", "Кто основал Nordwerk?", ["Иван Петров"]),
         ("Open Monday to Saturday [1]", "When?", ["Saturday"]),
         # The first word has a capital in any case.

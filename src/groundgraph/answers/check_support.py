@@ -20,7 +20,17 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Flag
 from groundgraph.text.follow_up import language_words
 from groundgraph.text.numbers import month_of, number_of, unit_of
-from groundgraph.text.words import LANGUAGES, detect_language, fold, language_data, stem, stems, stop_words, words
+from groundgraph.text.words import (
+    LANGUAGES,
+    detect_language,
+    fold,
+    language_data,
+    sentences,
+    stem,
+    stems,
+    stop_words,
+    words,
+)
 
 # Whether the names of an answer stand in its evidence or in the question.
 
@@ -116,10 +126,12 @@ def _asking_for_names() -> frozenset[str]:
 def names_in(sentence: str, language: str = "en") -> Iterator[str]:
     """The names in `sentence`; where all nouns of its `language` have a capital, only the acronyms."""
     text = CODE.sub(" ` ", bare(sentence))
+    starts = {start for start, _ in sentences(text)}
     for found in _NAME.finditer(text):
         before = text[max(0, found.start() - 20) : found.start()].rstrip(" \t")
         name = found.group()
-        if not before or before[-1] in _BEGINS:
+        # The full stop of "Mr." ends no sentence.
+        if not before or (before[-1] in _BEGINS and (before[-1] != "." or found.start() in starts)):
             if _LEADS_IN.match(text, found.end()):
                 continue
             name = _named_at_beginning(name)
