@@ -300,7 +300,7 @@ def _everywhere(texts: tuple[str, ...]) -> _Places:
 
 
 # The head of a table with the line below it.
-_HEAD = re.compile(r"\|[^\n]*\n[ \t]*\|?[ \t]*:?-")
+_HEAD = re.compile(r"\|[^\n]*+\n[ \t]*+\|?[ \t]*+:?-")
 
 
 class _Placed:
