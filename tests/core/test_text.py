@@ -179,6 +179,10 @@ def test_sentences_are_ordered_inside_the_text_and_cover_every_character_but_spa
         ("Дом по ул. Ленина, д. 5. Всё.", ["Дом по ул. Ленина, д. 5.", "Всё."]),
         ("Так, т.е. сразу. Потом нет.", ["Так, т.е. сразу.", "Потом нет."]),
         ('He said "yes." Then left.', ['He said "yes."', "Then left."]),
+        (
+            "It says “shut … at once” here. Wait... and go… On.",
+            ["It says “shut … at once” here.", "Wait... and go…", "On."],
+        ),
         ("A list:\n- one\n- two", ["A list:", "- one", "- two"]),
         ("これは文です。次の文。", ["これは文です。", "次の文。"]),
         ("a line\nwrapped. Next", ["a line\nwrapped.", "Next"]),

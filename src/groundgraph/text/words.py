@@ -404,17 +404,19 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 def _ends(text: str) -> Iterable[int]:
     for found in _SENTENCE_END.finditer(text):
-        if not found.group().startswith(".") or _is_full_stop(text, found):
+        if found.group()[0] not in ".…" or _is_full_stop(text, found):
             yield found.end()
     yield len(text)
 
 
 def _is_full_stop(text: str, found: re.Match[str]) -> bool:
-    if len(found.group().rstrip("\"'”»)]")) > 1:
-        return True
+    marks = found.group().rstrip("\"'”»)]")
     after = text[found.end() : found.end() + _NEXT_CHARS]
-    if after[:3].lstrip()[:1].islower():
+    # Two full stops begin a note of reStructuredText.
+    if after[:3].lstrip()[:1].islower() and marks != "..":
         return False
+    if marks != ".":
+        return True
     before = text[max(0, found.start() - _NEXT_CHARS) : found.start()].split()
     previous, last = (word.lstrip("([\"'«“„") for word in ["", "", *before][-2:])
     beside = (previous, next(iter(after.split(maxsplit=1)), ""))
