@@ -90,7 +90,7 @@ def stock(text: str, decimal: str | None = None) -> Stock:
         _offers([*written, *bare], _CERTAIN),
         _offers(doubtful, _VALUES),
         _offers(filterfalse(_CERTAIN, doubtful), _VALUES),
-        found.dates,
+        (*found.dates, *filter(None, map(_day, written))),
         _times(found, written, text),
         _clock(found, written),
         frozenset(pair for low, high in pairwise(found.numbers) for pair in product(low.values, high.values)),
@@ -98,6 +98,15 @@ def stock(text: str, decimal: str | None = None) -> Stock:
         frozenset(filter(None, map(scale_of, _WORDS.findall(text)))),
         frozenset(number.long for number in written if number.long),
     )
+
+
+_DAY = re.compile(r"(0?[1-9]|[12]\d|3[01])\.(0[1-9]|1[0-2])")
+
+
+def _day(number: Number) -> Date | None:
+    """The day that "31.03" may be."""
+    found = _DAY.fullmatch(number.text)
+    return Date(number.text, None, int(found[2]), int(found[1])) if found else None
 
 
 def _offers(numbers: Iterable[Number], values_of: Callable[[Number], frozenset[float]]) -> Offers:
@@ -393,12 +402,17 @@ def _holds_way(place: _Place, number: Number, *, shares: bool) -> bool:
     one = place.stock
     if digits := number.code or number.long:
         return digits in one.long or _holds_code(place, digits)
-    if number.clock in one.times:
+    if number.clock in one.times or _is_day(number, one.dates):
         return True
     offered = partial(_is_offered, number=number, evidence_shares=place.shares, answer_shares=shares)
     if any(offered(offers, value) for offers, values in _looked_up(one, number) for value in values):
         return True
     return number.scale in one.scales and any(_is_counted_in(one.certain, value, number) for value in number.plain)
+
+
+def _is_day(number: Number, dates: Iterable[Date]) -> bool:
+    day = _day(number)
+    return day is not None and any(day.agrees(its) and day.day == its.day for its in dates)
 
 
 def _looked_up(one: Stock, number: Number) -> Iterator[tuple[Offers, frozenset[float]]]:
