@@ -214,6 +214,24 @@ def test_a_sentence_that_says_what_is_missing_cites_nothing_in_no_language(text)
     assert "uncited" not in [flag["kind"] for flag in flags(f"{cited} {text}")[0]]
 
 
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("Let me know if you need anything else about it!", []),
+        ("Feel free to ask if you have further questions.", []),
+        ("If you have any other questions, just ask the team.", []),
+        ("Wenn Sie weitere Fragen haben, melden Sie sich gerne.", []),
+        ("Lassen Sie mich wissen, wenn Sie weitere Informationen benötigen.", []),
+        ("N'hésitez pas à me poser d'autres questions.", []),
+        ("Let me know. The northern warehouse ships pumps.", ["uncited", "low_support"]),
+        ("If you have two questions pending, the portal rejects others.", ["uncited", "low_support"]),
+    ],
+)
+def test_what_only_takes_leave_of_the_reader_needs_no_evidence(text, kinds):
+    found = flags(f"Access tokens expire after an hour [1]. {text}")[0]
+    assert [flag["kind"] for flag in found if flag["kind"] in ("uncited", "low_support")] == kinds
+
+
 @pytest.mark.covers("fault 26", "fault 27", "fault 28", "fault 57")
 @pytest.mark.parametrize(("text", "kind"), DISAGREES)
 def test_what_does_not_agree_is_flagged_as_such(text, kind):
