@@ -130,6 +130,21 @@ def test_russian_forms(one, other, same):
 @pytest.mark.parametrize(
     ("said", "held", "flagged"),
     [
+        ("La garantie de la pompe est de 24 mois [1].", "La pompe a une garantie de deux ans.", []),
+        ("La garantie de la pompe est de 36 mois [1].", "La pompe a une garantie de deux ans.", ["36 mois"]),
+        ("Le contrat date du 2023-02-14 [1].", "Le contrat a été signé le 14 février 2023.", []),
+        ("La garantía de la bomba es de 36 meses [1].", "La bomba tiene una garantía de tres años.", []),
+        ("La garantía de la bomba es de 24 meses [1].", "La bomba tiene una garantía de tres años.", ["24 meses"]),
+    ],
+)
+def test_french_and_spanish_numbers_and_units_are_read(said, held, flagged):
+    flags = check_numbers(CheckedAnswer(said, "?", {1: SourceResult(held, "1", "docs", "memory")}))
+    assert [flag["detail"].partition(" does")[0] for flag in flags] == flagged
+
+
+@pytest.mark.parametrize(
+    ("said", "held", "flagged"),
+    [
         ("Насос 17 обслуживают каждые 90 дней [1].", "Pump 17 is serviced every 90 days.", []),
         ("Насос 17 обслуживают каждые 60 дней [1].", "Pump 17 is serviced every 90 days.", ["60 дней"]),
         ("Die Besprechung im Werk beginnt um 14:30 Uhr [1].", "The meeting starts at 14:30.", []),
