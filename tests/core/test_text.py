@@ -165,6 +165,7 @@ def test_sentences_are_ordered_inside_the_text_and_cover_every_character_but_spa
         ("The U.S. Army built it. Done.", ["The U.S. Army built it.", "Done."]),
         ("Installed on Jan. 5 by Gen. Brown. Done.", ["Installed on Jan. 5 by Gen. Brown.", "Done."]),
         ("The answer is no. The pump runs. See No. 5.", ["The answer is no.", "The pump runs.", "See No. 5."]),
+        ("Order part no. OB-77. Done.", ["Order part no. OB-77.", "Done."]),
         ("Am 3. März 2019 begann es. Ende.", ["Am 3. März 2019 begann es.", "Ende."]),
         ("Sie begann am 3. Okt. 2019 damit. Ende.", ["Sie begann am 3. Okt. 2019 damit.", "Ende."]),
         ("Es wurde im 19. Jahrhundert gebaut. Ende.", ["Es wurde im 19. Jahrhundert gebaut.", "Ende."]),

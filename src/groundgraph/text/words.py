@@ -439,7 +439,7 @@ def _is_short(last: str, beside: tuple[str, str]) -> bool:
         return True
     if _INITIALS.fullmatch(last):
         return last[0].islower() or not _begins_sentence(following)
-    return following[:1].isdecimal() and lowered in _abbreviations("abbreviations_of_numbered")
+    return any(map(str.isdecimal, following)) and lowered in _abbreviations("abbreviations_of_numbered")
 
 
 def _is_ordinal(number: str, beside: tuple[str, str], text: str) -> bool:
