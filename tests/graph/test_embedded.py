@@ -6,19 +6,21 @@ import asyncio
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import pytest
 from langchain_core._api import LangChainBetaWarning
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.errors import NodeTimeoutError
 from langgraph.func import entrypoint, task
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import START, MessagesState, StateGraph, add_messages
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
 from parents import ANSWER, Desk, in_a_row, streamed
+from pydantic import BaseModel
 from turns import QUESTION, ask, asked_by, asking, build, docs, notes, thread
 from virtual_time import in_virtual_time
 
@@ -56,6 +58,30 @@ async def test_a_parent_takes_the_outputs_that_its_state_names_and_no_others() -
     result = await ask(parent)
     assert set(result) == {"messages", "outcome", "citations"}
     assert (result["outcome"], [one["source_name"] for one in result["citations"]]) == ("answered", ["docs", "notes"])
+
+
+@dataclass
+class Noted:
+    messages: Annotated[list[AnyMessage], add_messages]
+    metadata: dict[str, Any] | None = None
+    outcome: str = ""
+
+
+class Modelled(BaseModel):
+    messages: Annotated[list[AnyMessage], add_messages]
+    question: str | None = None
+    metadata: dict[str, Any] | None = None
+    outcome: str = ""
+
+
+@pytest.mark.parametrize("state", [Noted, Modelled])
+async def test_the_state_of_a_parent_may_be_a_dataclass_or_a_model_of_pydantic(state: type) -> None:
+    inner = build(["Four [1].", "Clients [1]."])
+    parent = in_a_row(state, turn=inner).compile(checkpointer=InMemorySaver())
+    await ask(parent, on="t")
+    result = await ask(parent, "And its clients?", "t")
+    assert result["outcome"] == "answered"
+    assert [message.text for message in asked_by(inner)[1].messages][1:3] == [QUESTION, "Four."]
 
 
 async def test_a_parent_with_messages_and_metadata_has_a_conversation() -> None:

@@ -67,6 +67,9 @@ def take_in(given: Any, limits: LimitSettings, *, trusted: bool = False) -> Any:
         given = {"messages": given}
     if given is None:
         return given
+    if trusted and not isinstance(given, dict):
+        # The state of a parent may be a dataclass or a model of Pydantic.
+        given = {name: value for name in INPUT if (value := getattr(given, name, None)) is not None} or given
     if not isinstance(given, dict):
         told = f'{{"question": "..."}} or {{"messages": [...]}}, and this is a value of type {type(given).__name__}.'
         raise InputInvalid(f"A turn takes {told}")
