@@ -37,6 +37,16 @@ async def test_a_turn_on_a_thread_that_no_database_can_name_is_refused_before_an
     assert (await ask(graph, on="t"))["outcome"] == "answered"
 
 
+@pytest.mark.parametrize("config", [None, {}, {"configurable": {"user": "u"}}, thread(None)])  # type: ignore[arg-type]
+async def test_a_graph_that_keeps_its_threads_runs_no_turn_without_one(config: Any, saver: Any) -> None:
+    source = FaultySource(docs())
+    graph = build(sources=[source, notes()], checkpointer=saver, store=InMemoryStore())
+    with pytest.raises(InputInvalid, match="thread_id"):
+        await graph.ainvoke(asking(), config)
+    assert source.calls == 0
+    assert (await build().ainvoke(asking(), config))["outcome"] == "answered"
+
+
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 async def test_inside_a_parent_too(name: str) -> None:
     source = FaultySource(docs())

@@ -48,7 +48,7 @@ def checked_thread_id(thread_id: object) -> str:
     """
     text = str(thread_id)
     if not text:
-        raise InputInvalid("The thread id is empty; give the conversation a name, for example 'visit-1'.")
+        raise InputInvalid("The thread id is empty; name the conversation: {'configurable': {'thread_id': 'visit-1'}}.")
     if text.isascii() and "\x00" not in text:
         return text
     if found := FORBIDDEN.search(text):

@@ -107,7 +107,8 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             StorageUnavailable: the server or file that keeps the threads or the evidence cannot be used.
             StorageDamaged: what is kept of the thread cannot be read.
             ConfigurationError: the checkpointer of the parent graph has no asynchronous methods.
-            InputInvalid: the input, or the id of the thread, is nothing that a turn can take.
+            InputInvalid: the input, or the id of the thread, is nothing that a turn can take; or there is none, and the
+                graph keeps its threads.
             NothingToResume: the turn waits at a step that this graph does not have, or for nobody's decision, or the
                 checkpoint to run from is not there.
             ReviewImpossible: people are to review answers, and the graph has no checkpointer.
@@ -151,9 +152,11 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
 
     def _checked(self, config: RunnableConfig | None, full: RunnableConfig, *, embedded: bool) -> RunnableConfig | None:
         """The configuration of a run that can go on with it; `astream` tells the errors."""
-        thread_id = self._configurable(full).get("thread_id")
-        if thread_id is not None:
-            checked_thread_id(thread_id)
+        configurable = self._configurable(full)
+        thread_id, saver = configurable.get("thread_id"), configurable.get(CONFIG_KEY_CHECKPOINTER, self.checkpointer)
+        # LangGraph takes None for a name, by which all who have none would share a conversation.
+        if thread_id is not None or (isinstance(saver, BaseCheckpointSaver) and not embedded):
+            checked_thread_id("" if thread_id is None else thread_id)
         if embedded:
             return self._below_parent(config, full)
         if "review_answer" in self.nodes:
