@@ -15,7 +15,7 @@ from groundgraph import (
     retrieve_context_sync,
 )
 from groundgraph.core.document import Document
-from groundgraph.core.errors import NeverIngested
+from groundgraph.core.errors import NeverIngested, StorageUnavailable
 from groundgraph.testing import NgramEmbeddings
 
 pytestmark = pytest.mark.covers("B8")
@@ -49,6 +49,16 @@ def test_what_is_opened_is_closed_when_the_block_fails(tmp_path, monkeypatch) ->
     with pytest.raises(KeyError), open_graph(sources=[InMemorySource(["x"])]):
         raise KeyError
     talk()
+
+
+def test_a_graph_that_is_used_behind_its_block_says_so(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with open_graph(sources=[InMemorySource(["x"])]) as graph:
+        graph.invoke(QUESTION, THREAD)
+    uses = (lambda: graph.invoke(QUESTION, THREAD), lambda: load_provenance_sync(graph, "visit-1"))
+    for use in uses:
+        with pytest.raises(StorageUnavailable, match="is closed"):
+            use()
 
 
 @pytest.mark.parametrize("embeddings", [None, NgramEmbeddings()])

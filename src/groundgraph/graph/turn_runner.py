@@ -217,11 +217,11 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         return {**(self.config or {}).get(CONF, {}), **config.get(CONF, {})}
 
     async def _held(self, stack: AsyncExitStack, config: RunnableConfig) -> ForeignWrites | None:
-        """As `_hold_thread`, with the errors of a server as ours."""
+        """As `_hold_thread`, with the errors of the storage as ours."""
         try:
             return await self._hold_thread(stack, config)
         except Exception as error:
-            told = server_error(error)
+            told = _told(error, "")
             if told is None:
                 raise
             raise told from error
@@ -464,7 +464,7 @@ def _told(error: Exception, thread_id: str) -> Exception | None:
     if isinstance(error, StorageDamaged) and thread_id and not error.thread_id and error.row.startswith(_OF_A_THREAD):
         # Evidence and channels do not know their thread; who needs them does.
         return damaged(thread_id, error.row, "is missing in part, or damaged")
-    return sqlite_error(error) if isinstance(error, sqlite3.Error) else server_error(error)
+    return sqlite_error(error) if isinstance(error, sqlite3.Error | ValueError) else server_error(error)
 
 
 # How steps and branches run.

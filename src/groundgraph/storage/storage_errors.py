@@ -42,15 +42,21 @@ _UNUSABLE = {
     sqlite3.SQLITE_NOTADB: "is not a database. Name another file, or move this one away.",
 }
 
+# What aiosqlite says.
+_CLOSED = ("Connection closed", "no active connection")
+
 
 def sqlite_error(error: BaseException, file: str = "") -> GroundGraphError | None:
     """The typed error for an error that the file caused; None for any other error.
 
     Args:
-        error: from SQLite, or raised while one of SQLite's was handled: a full disk also fails what ends a transaction.
+        error: from SQLite or its connection, or raised while one of SQLite's was handled: a full disk also fails what
+            ends a transaction.
         file: the database; empty when it is not known.
     """
     named = f"The file {file} of the checkpointer or the store" if file else "A database of this graph"
+    if isinstance(error, ValueError) and str(error) in _CLOSED:
+        return StorageUnavailable(f"{named} is closed: open it again, and use the graph inside `with open_graph(...)`.")
     for one in _chain(error):
         code = getattr(one, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or (not code and "locked" in str(one)):
