@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from typing import Any
 
 import pytest
 import turns
+from langchain_core.messages import RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from turns import ask, asking, docs, notes, thread
 
 from groundgraph import Context, InMemorySource, SourceSchema, load_settings, turn_graph
@@ -224,6 +227,17 @@ SCOPED = {"retrieval": {"scope_filters": {"docs": {"tenant": "context.tenant"}},
 
 
 @pytest.mark.covers("R13", "fault 60")
+async def test_a_conversation_is_emptied_by_its_clients_as_langgraph_has_it(saver: Any) -> None:
+    graph = build(checkpointer=saver)
+    anew = RemoveMessage(id=REMOVE_ALL_MESSAGES)
+    await ask(graph, on="t")
+    result = await graph.ainvoke({"messages": [anew, ("user", "How often is pump 17 serviced?")]}, thread())
+    assert [message.type for message in result["messages"]] == ["human", "ai"]
+    assert result["messages"] == (await graph.aget_state(thread())).values["messages"]
+    await graph.aupdate_state(thread(), {"messages": [anew]})
+    assert (await graph.aget_state(thread())).values["messages"] == []
+
+
 async def test_two_tenants_at_once_never_see_each_other() -> None:
     template = 'text_queries: ["{{ message }}"]\nfilters: {docs: {tenant: "{{ metadata.tenant }}"}}\n'
     for intent in ({"mode": "static"}, {"mode": "template", "template": template}):

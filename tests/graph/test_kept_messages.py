@@ -22,6 +22,7 @@ from langchain_core.messages import (
     messages_to_dict,
 )
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from langgraph.pregel._messages import _messages_delta_reducer
 from langgraph.store.memory import InMemoryStore
 from pydantic import TypeAdapter
@@ -135,6 +136,22 @@ def test_kept_messages_and_the_channel_combine_writes_as_langgraphs_reducer(writ
     assert channel.get() == expected
     beside.update([[HumanMessage("beside", id="n1")]])
     assert beside.get() == [*SAID, HumanMessage("beside", id="n1")]
+
+
+@pytest.mark.parametrize("behind", [[], [HumanMessage("new", id="q"), AIMessage("2", id="n2")]])
+def test_all_messages_are_removed_at_once_as_by_add_messages(behind: list[Any]) -> None:
+    write = [AIMessage("gone", id="g"), RemoveMessage(id=REMOVE_ALL_MESSAGES), *behind]
+    kept = KeptConversation("", {}, 0).after("1", [stored(SAID)])
+    assert kept is not None
+    later = kept.after("2", [stored(write)])
+    assert later is not None
+    assert later.history()["seed"].value == behind == add_messages(SAID, write)  # type: ignore[arg-type]
+    assert later.size == sum(len(one.data) for one in later.messages.values())
+    channel = messages_channel().from_checkpoint(kept.history()["seed"])
+    replayed = channel.copy()
+    channel.update([write])
+    replayed.replay_writes([("", "messages", write)])
+    assert channel.get() == replayed.get() == behind
 
 
 @pytest.mark.parametrize(

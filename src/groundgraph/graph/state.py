@@ -11,7 +11,7 @@ from itertools import compress
 from operator import attrgetter, ne
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, Self, get_args, get_origin, get_type_hints
 
-from langchain_core.messages import AnyMessage, BaseMessage
+from langchain_core.messages import AnyMessage, BaseMessage, RemoveMessage
 from langgraph._internal._constants import TASKS
 from langgraph._internal._typing import MISSING
 from langgraph.channels import EphemeralValue, UntrackedValue
@@ -20,6 +20,7 @@ from langgraph.channels.binop import BinaryOperatorAggregate
 from langgraph.channels.delta import DeltaChannel
 from langgraph.channels.last_value import LastValue
 from langgraph.errors import InvalidUpdateError
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.pregel._messages import _messages_delta_reducer
 from langgraph.types import Overwrite, Send
 from pydantic import Field, TypeAdapter, ValidationError
@@ -88,9 +89,13 @@ class GrowingListChannel(DeltaChannel[list[Any]]):
         added = self._only_added(values)
         if not added:
             self._ids = None
-            return super().update(values)
+            return super().update(list(map(_begun_anew, values)))
         self.value = [*self._items, *added]
         return True
+
+    def replay_writes(self, writes: Sequence[tuple[str, str, Any]]) -> None:
+        """As LangGraph's, and as `update`."""
+        super().replay_writes([(task, name, _begun_anew(value)) for task, name, value in writes])
 
     @property
     def _items(self) -> list[Any]:
@@ -131,6 +136,15 @@ class GrowingListChannel(DeltaChannel[list[Any]]):
 def _is_message(one: Any) -> bool:
     """Whether it is a message with an id, and none that removes another."""
     return isinstance(one, BaseMessage) and bool(one.id) and one.type != "remove"
+
+
+def _begun_anew(value: Any) -> Any:
+    """`value`, or the list that is to stand in place of the whole one where it removes all messages, which LangGraph's
+    reducer of these channels passes over."""
+    said = value if isinstance(value, list) else [value]
+    # A message that was not read yet is found by its class and id alone.
+    ends = [n for n, one in enumerate(said, 1) if isinstance(one, RemoveMessage) and one.id == REMOVE_ALL_MESSAGES]
+    return Overwrite(said[ends[-1] :]) if ends else value
 
 
 def messages_channel() -> DeltaChannel[list[AnyMessage]]:

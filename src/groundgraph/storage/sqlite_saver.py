@@ -29,6 +29,7 @@ from langgraph.checkpoint.serde.jsonplus import EXT_DELTA_SNAPSHOT, EXT_PYDANTIC
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.checkpoint.sqlite._delta import build_delta_channels_writes_history, build_delta_stage2_sql
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.store.base import Op, Result
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 from typing_extensions import override
@@ -529,7 +530,9 @@ class KeptConversation:
                 if not isinstance(one, KeptBytes):
                     return None
                 size -= len(messages[one.id].data) if one.id in messages else 0
-                if issubclass(one.kind, RemoveMessage):
+                if one.id == REMOVE_ALL_MESSAGES:
+                    messages, size = {}, 0
+                elif issubclass(one.kind, RemoveMessage):
                     messages.pop(one.id, None)
                 else:
                     messages[one.id] = one
