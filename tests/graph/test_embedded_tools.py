@@ -110,6 +110,15 @@ async def test_what_a_tools_turn_keeps_is_decided_by_its_checkpointer(
     assert [message.type for message in asked_by(inner)[1].messages].count("ai") == remembers
 
 
+@pytest.mark.parametrize("tool", [retrieval_tool, turn_tool])
+async def test_a_tool_that_keeps_nothing_runs_where_the_agent_waits_for_every_checkpoint(tool: Any) -> None:
+    used = tool(build(checkpointer=False), name="ask_knowledge")
+    larger = agent([calling(QUESTION), "Done."], used, checkpointer=InMemorySaver())
+    result = await larger.ainvoke(asking(), thread(), durability="sync")
+    assert ["grant" in message.text for message in tool_messages(result)] == [True]
+    assert (await build().ainvoke(asking(), durability="sync"))["outcome"] == "answered"
+
+
 async def test_sync_agents_and_calls_without_an_agent_work_too() -> None:
     larger = agent([calling(QUESTION), "Done."], turn_tool(build(ANSWER)))
     result = await asyncio.to_thread(larger.invoke, asking(), thread())

@@ -15,10 +15,11 @@ from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.graph import Graph
 from langchain_core.tools import BaseTool, StructuredTool
-from langgraph._internal._config import ensure_config, patch_config
+from langgraph._internal._config import ensure_config, patch_config, patch_configurable
 from langgraph._internal._constants import (
     CONF,
     CONFIG_KEY_CHECKPOINTER,
+    CONFIG_KEY_DURABILITY,
     CONFIG_KEY_READ,
     CONFIG_KEY_RESUMING,
     CONFIG_KEY_RUNTIME,
@@ -119,6 +120,10 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         embedded = CONFIG_KEY_TASK_ID in full.get(CONF, {})
         config = self._checked(config, full, embedded=embedded)
         given = take_in(input, settings.limits, trusted=embedded)
+        if self._resolve_checkpointer(full) is None:
+            # By "sync", also a parent's, LangGraph waits for a checkpoint that nobody writes.
+            kwargs.pop("durability", None)
+            config = patch_configurable(config, {CONFIG_KEY_DURABILITY: "async"})
         async with AsyncExitStack() as stack:
             foreign = None if embedded else await self._held(stack, full)
             bounds = _Bounds.of(settings, foreign, anew=_begins_turn(given, full), embedded=embedded)
