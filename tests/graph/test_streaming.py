@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import warnings
+from typing import Any
 
 import pytest
 import turns
@@ -15,6 +16,7 @@ from parents import in_a_row
 from turns import ask, asking, docs, notes, thread
 from virtual_time import in_virtual_time
 
+from groundgraph.core.evidence import SourceResult
 from groundgraph.testing import FaultySource, Reply, ScriptedChatModel
 
 TEXT = "<think>hm [2]</think>OAuth has four types [1]. Clients [9] too [2, 7]. All of it: [1-3]. And `a[9]`."
@@ -44,6 +46,29 @@ async def test_stream_and_invoke_give_the_same_answer_and_provenance(style: str)
     assert {k: v for k, v in own.items() if k not in volatile} == {k: v for k, v in other.items() if k not in volatile}
     if style == "conversational":
         assert "".join(pieces) == CHECKED
+
+
+class Asking(FaultySource):
+    """A source that has a model of its own write what it searches for, as those for many wordings of a question do."""
+
+    async def query(self, *given: Any, **more: Any) -> list[SourceResult]:
+        await MUSING.ainvoke("How else could this be asked?")
+        return await super().query(*given, **more)
+
+
+MUSING = ScriptedChatModel(default="Perhaps about tokens?")
+
+
+@pytest.mark.covers("T7")
+async def test_what_models_inside_a_source_or_a_reranker_write_is_not_streamed() -> None:
+    async def reranker(question: str, texts: list[str]) -> list[float]:
+        await MUSING.ainvoke(question)
+        return [0.9 for _ in texts]
+
+    graph = build(sources=[Asking(docs()), notes()], reranker=reranker)
+    before = len(MUSING.calls)
+    assert "".join([chunk.text async for chunk, _ in graph.astream(asking(), stream_mode="messages")]) == CHECKED
+    assert len(MUSING.calls) == before + 2
 
 
 @pytest.mark.covers("T7")

@@ -28,6 +28,7 @@ from langgraph._internal._constants import (
 )
 from langgraph._internal._runnable import RunnableCallable, RunnableSeq, set_config_context
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.constants import TAG_NOSTREAM
 from langgraph.errors import EmptyInputError
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel._algo import local_read
@@ -474,11 +475,17 @@ def _told(error: Exception, thread_id: str) -> Exception | None:
 
 # How steps and branches run.
 
+# Whose messages and tokens are for readers.
+_TOLD = ("begin_turn", "answer_conversational", "answer_hybrid", "repair_answer", "record_turn")
+
 
 def run_lightly(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> None:
     """Let the steps and branches of `compiled` leave out what nobody would notice, a tenth of a turn's time: managers
-    of callbacks where nothing listens, and copies of channels that a branch does not read."""
-    for node in compiled.nodes.values():
+    of callbacks where nothing listens, and copies of channels that a branch does not read; and the tokens of models
+    inside a source or a reranker, which would be read for the answer."""
+    for name, node in compiled.nodes.items():
+        if name not in _TOLD:
+            node.tags = [*(node.tags or ()), TAG_NOSTREAM]
         if type(node.node) is RunnableSeq:
             node.node.__class__ = _QuietStep
         for writer in node.writers:
