@@ -171,3 +171,16 @@ async def test_events_of_version_2_hold_no_ungated_token() -> None:
     ]
     assert "[9]" not in "".join(tokens)
     assert "think" not in "".join(tokens)
+
+
+@pytest.mark.covers("T7")
+async def test_events_of_version_2_hold_no_token_of_what_is_searched_for_or_judged() -> None:
+    graph = build(
+        ["grant types of tokens", "Four [1].", "1"],
+        intent={"mode": "extract"},
+        citation_check={"entailment": "annotate"},
+    )
+    events = [event async for event in graph.astream_events(asking(), version="v2")]
+    said = [event["data"]["chunk"].text for event in events if event["event"] == "on_chat_model_stream"]
+    assert "".join(said) == "Four [1]."
+    assert len(asked_by(graph)) == 3

@@ -29,13 +29,13 @@ from groundgraph.core.schema import SourceSchema
 from groundgraph.core.turn_values import ModelCall, Turn
 from groundgraph.models.call_model import recorded_call, tokens_left, tokens_of, used_tokens
 from groundgraph.models.replies import (
-    QUIET,
     ask_for_object,
     finish_reason,
     in_turns,
     prompt_messages,
     refusal_text,
     strip_thoughts,
+    unstreamed,
     with_schema,
 )
 from groundgraph.prompts import Prompts
@@ -239,7 +239,7 @@ class AskExtractor:
             return await ask_for_object(self.extractor, messages, schema, self.prompts)
         told = with_schema(in_turns(messages), schema, self.prompts)
         if isinstance(self.extractor, Runnable):
-            return await self.extractor.ainvoke(told, QUIET)
+            return await self.extractor.ainvoke(told, unstreamed())
         if inspect.iscoroutinefunction(self.extractor) or inspect.iscoroutinefunction(
             getattr(self.extractor, "__call__", None)  # noqa: B004 - an object whose call is a coroutine function
         ):

@@ -9,15 +9,11 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Literal
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, BaseCallbackManager
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models._compat_bridge import achunks_to_events
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import ensure_config
-from langchain_core.tracers._streaming import _StreamingCallbackHandler
-from langgraph.constants import TAG_NOSTREAM
 from pydantic import ConfigDict, PrivateAttr
 
 from groundgraph.answers.label_gate import LABEL, Gate, LabelGate, at_their_places
@@ -33,6 +29,7 @@ from groundgraph.models.replies import (
     note_that_it_begins_in_thought,
     refusal_text,
     says_how_it_ended,
+    unstreamed,
 )
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.resilience.bounds import ready_to_emit
@@ -351,22 +348,6 @@ def says_something(text: str) -> bool:
 
 # What LangChain's callbacks are told; such a call is another model's, passed on.
 GATED = "groundgraph-gated"
-
-
-def unstreamed() -> RunnableConfig:
-    """How a model is called whose tokens nobody may see: under the callbacks of the node, but for those that stream.
-
-    LangGraph's stream and that of `astream_events` are fed by the gated model alone; the inner model's tokens have not
-    been checked.
-    """
-    callbacks = ensure_config().get("callbacks")
-    if isinstance(callbacks, BaseCallbackManager):
-        callbacks = callbacks.copy()
-        callbacks.handlers = [one for one in callbacks.handlers if not isinstance(one, _StreamingCallbackHandler)]
-        callbacks.inheritable_handlers = [
-            one for one in callbacks.inheritable_handlers if not isinstance(one, _StreamingCallbackHandler)
-        ]
-    return {"tags": [TAG_NOSTREAM], "callbacks": callbacks}
 
 
 @dataclass

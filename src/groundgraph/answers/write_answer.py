@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.answers.citations import GENERAL_KNOWLEDGE, CheckedAnswer, Claim, claims_of, reference
 from groundgraph.answers.conversation import as_said
-from groundgraph.answers.gated_model import ABSTENTION, AnswerGate, GatedChatModel, Written, unstreamed
+from groundgraph.answers.gated_model import ABSTENTION, AnswerGate, GatedChatModel, Written
 from groundgraph.answers.structured_answer import AnswerTemplates, structured_draft, template_variables
 from groundgraph.core.errors import ModelBudgetSpent, ModelError
 from groundgraph.core.evidence import SourceResult
@@ -30,7 +30,7 @@ from groundgraph.core.turn_values import (
     Turn,
 )
 from groundgraph.models.call_model import call_record, call_with_retries, tokens_left, tokens_of
-from groundgraph.models.replies import is_refusal, prompt_messages
+from groundgraph.models.replies import is_refusal, prompt_messages, unstreamed
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Options
 from groundgraph.settings.settings import Settings

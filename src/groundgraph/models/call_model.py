@@ -24,7 +24,6 @@ from groundgraph.core.errors import ModelBudgetSpent, ModelError, ModelTimeout
 from groundgraph.core.failure import described, is_transient, retry_after, tell_failure
 from groundgraph.core.turn_values import ModelCall
 from groundgraph.models.replies import (
-    QUIET,
     ask_for_object,
     finish_reason,
     in_turns,
@@ -32,6 +31,7 @@ from groundgraph.models.replies import (
     refusal_text,
     strip_thoughts,
     text_of,
+    unstreamed,
 )
 from groundgraph.prompts import Prompts, fence_of
 from groundgraph.resilience.bounds import (
@@ -379,7 +379,7 @@ class ChainModel:
         async def call() -> AIMessage:
             if schema is not None:
                 return await ask_for_object(self.model, messages, schema, None, **options)
-            return await self.model.ainvoke(in_turns(messages), QUIET, **options)
+            return await self.model.ainvoke(in_turns(messages), unstreamed(), **options)
 
         return await recorded_call(
             role,

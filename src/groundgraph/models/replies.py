@@ -11,7 +11,11 @@ from functools import cache
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Any
 
+from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
+from langchain_core.tracers._streaming import _StreamingCallbackHandler
 from langgraph.constants import TAG_NOSTREAM
 
 from groundgraph.core.failure import status_code
@@ -301,9 +305,24 @@ def refusal_text(reply: AIMessage) -> str:
     )
 
 
+def unstreamed() -> RunnableConfig:
+    """How a model is called whose tokens nobody may see: under the callbacks of the node, but for those that stream.
+
+    LangGraph's stream and that of `astream_events` are fed by the gated model alone; what other models write, the one
+    within it too, has not been checked, or is no answer.
+    """
+    callbacks = ensure_config().get("callbacks")
+    if isinstance(callbacks, BaseCallbackManager):
+        callbacks = callbacks.copy()
+        callbacks.handlers = [one for one in callbacks.handlers if not isinstance(one, _StreamingCallbackHandler)]
+        callbacks.inheritable_handlers = [
+            one for one in callbacks.inheritable_handlers if not isinstance(one, _StreamingCallbackHandler)
+        ]
+    return {"tags": [TAG_NOSTREAM], "callbacks": callbacks}
+
+
 # One object that a model is asked for: by its structured output where it has that, elsewhere in its text.
 
-QUIET: Any = {"tags": [TAG_NOSTREAM]}
 TEXT = "text"
 # What a package takes for the best form, where nothing is known of the model.
 OWN = "own"
@@ -354,14 +373,14 @@ async def ask_for_object(
             continue
         try:
             asked = with_schema(messages, schema, prompts) if form == "json_mode" and prompts else list(messages)
-            reply: AIMessage = (await bound.ainvoke(asked, QUIET, **options))["raw"]
+            reply: AIMessage = (await bound.ainvoke(asked, unstreamed(), **options))["raw"]
         except Exception as error:
             if status_code(error) not in _NOT_THAT_WAY:
                 raise
         else:
             _remember(model, number)
             return reply
-    said = await model.ainvoke(with_schema(messages, schema, prompts) if prompts else messages, QUIET, **options)
+    said = await model.ainvoke(with_schema(messages, schema, prompts) if prompts else messages, unstreamed(), **options)
     _remember(model, len(forms) - 1)
     return said
 
