@@ -103,6 +103,9 @@ async def test_a_step_whose_writes_are_kept_and_whose_checkpoint_was_lost_is_gon
 async def test_there_is_nothing_to_resume_on_an_unknown_thread() -> None:
     with pytest.raises(NothingToResume, match="'nobody'"):
         await resume_turn(build(store=InMemoryStore()), "nobody")
+    for keeps in (None, True, False):
+        with pytest.raises(NothingToResume, match="no checkpointer"):
+            await resume_turn(turns.build(checkpointer=keeps), "t")
 
 
 async def test_missing_evidence_is_an_error_and_not_an_answer_without_evidence() -> None:

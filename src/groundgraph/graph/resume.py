@@ -81,7 +81,7 @@ async def resume_turn(graph: TurnRunner, thread_id: str, *, context: Context | N
     """
     graph = the_graph(graph, "resume_turn")
     checked_thread_id(thread_id)
-    if graph.checkpointer is None:
+    if not isinstance(graph.checkpointer, BaseCheckpointSaver):
         raise NothingToResume("This graph has no checkpointer, so none of its turns was kept.")
     config: Any = {"configurable": {"thread_id": thread_id}}
     snapshot = await graph.aget_state(config)
