@@ -182,7 +182,7 @@ def test_sentences_are_ordered_inside_the_text_and_cover_every_character_but_spa
         ('He said "yes." Then left.', ['He said "yes."', "Then left."]),
         (
             "It says “shut … at once” here. Wait... and go… On.",
-            ["It says “shut … at once” here.", "Wait... and go…", "On."],
+            ["It says “shut … at once” here.", "Wait...", "and go…", "On."],
         ),
         ("A list:\n- one\n- two", ["A list:", "- one", "- two"]),
         ("これは文です。次の文。", ["これは文です。", "次の文。"]),

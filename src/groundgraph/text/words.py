@@ -412,8 +412,10 @@ def _ends(text: str) -> Iterable[int]:
 def _is_full_stop(text: str, found: re.Match[str]) -> bool:
     marks = found.group().rstrip("\"'”»)]")
     after = text[found.end() : found.end() + _NEXT_CHARS]
-    # Two full stops begin a note of reStructuredText.
-    if after[:3].lstrip()[:1].islower() and marks != "..":
+    # Of a quotation something is left out behind a space: "shut … at once". "Wait... what is it?" is two sentences, and
+    # two full stops begin a note of reStructuredText.
+    left_out = marks in ("...", "…") and text[found.start() - 1 : found.start()].isspace()
+    if (marks == "." or left_out) and after[:3].lstrip()[:1].islower():
         return False
     if marks != ".":
         return True
