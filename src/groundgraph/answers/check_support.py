@@ -130,8 +130,7 @@ def names_in(sentence: str, language: str = "en") -> Iterator[str]:
     for found in _NAME.finditer(text):
         before = text[max(0, found.start() - 20) : found.start()].rstrip(" \t")
         name = found.group()
-        # The full stop of "Mr." ends no sentence.
-        if not before or (before[-1] in _BEGINS and (before[-1] != "." or found.start() in starts)):
+        if _is_at_beginning(before, found.start(), starts):
             if _LEADS_IN.match(text, found.end()):
                 continue
             name = _named_at_beginning(name)
@@ -140,6 +139,11 @@ def names_in(sentence: str, language: str = "en") -> Iterator[str]:
             parts = list(filter(_ACRONYM.fullmatch, parts))
         if any(len(part) > 1 for part in parts):
             yield " ".join(parts)
+
+
+def _is_at_beginning(before: str, start: int, starts: Collection[int]) -> bool:
+    # The full stop of "Mr." ends no sentence.
+    return not before or (before[-1] in _BEGINS and (before[-1] != "." or start in starts))
 
 
 def _named_at_beginning(words: str) -> str:

@@ -67,15 +67,18 @@ def take_in(given: Any, limits: LimitSettings, *, trusted: bool = False) -> Any:
         given = {"messages": given}
     if given is None:
         return given
-    if trusted and not isinstance(given, dict):
-        # The state of a parent may be a dataclass or a model of Pydantic.
-        given = {name: value for name in INPUT if (value := getattr(given, name, None)) is not None} or given
-    if not isinstance(given, dict):
+    mapping = _attributes(given) if trusted and not isinstance(given, dict) else given
+    if not isinstance(mapping, dict):
         told = f'{{"question": "..."}} or {{"messages": [...]}}, and this is a value of type {type(given).__name__}.'
         raise InputInvalid(f"A turn takes {told}")
     if not trusted:
-        check_keys(given)
-    return _taken(given, limits, trusted)
+        check_keys(mapping)
+    return _taken(mapping, limits, trusted)
+
+
+def _attributes(given: Any) -> dict[str, Any] | None:
+    """What of the state of a parent that is a dataclass or a model of Pydantic a turn takes; None for anything else."""
+    return {name: value for name in INPUT if (value := getattr(given, name, None)) is not None} or None
 
 
 def check_keys(given: Mapping[str, Any], known: Sequence[str] = INPUT) -> None:
