@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 
 from groundgraph import (
     InMemorySource,
@@ -13,6 +15,7 @@ from groundgraph import (
     open_graph,
     resume_turn_sync,
     retrieve_context_sync,
+    turn_graph,
 )
 from groundgraph.core.document import Document
 from groundgraph.core.errors import NeverIngested, StorageUnavailable
@@ -59,6 +62,19 @@ def test_a_graph_that_is_used_behind_its_block_says_so(tmp_path, monkeypatch) ->
     for use in uses:
         with pytest.raises(StorageUnavailable, match="is closed"):
             use()
+
+
+def test_an_error_of_a_saver_of_ones_own_is_not_taken_for_one_of_a_file_of_ours() -> None:
+    class Saver(InMemorySaver):
+        async def aget_tuple(self, config: object) -> None:
+            try:
+                raise sqlite3.OperationalError("database is locked")
+            except sqlite3.OperationalError as error:
+                raise ValueError("The saver has no rows.") from error
+
+    graph = turn_graph(sources=[InMemorySource(["x"])], checkpointer=Saver())
+    with pytest.raises(ValueError, match="no rows"):
+        graph.invoke(QUESTION, THREAD)
 
 
 @pytest.mark.parametrize("embeddings", [None, NgramEmbeddings()])

@@ -54,7 +54,7 @@ from groundgraph.resilience.bounds import Backpressure, TurnWork, current_backpr
 from groundgraph.resilience.bounds import current as current_work
 from groundgraph.settings.context import Context
 from groundgraph.storage.long_threads import refuse_synchronous
-from groundgraph.storage.storage_errors import damaged, server_error, sqlite_error
+from groundgraph.storage.storage_errors import damaged, is_closed, server_error, sqlite_error
 from groundgraph.storage.thread_locks import ForeignWrites, TurnWrites, held_thread, turn_writes
 
 if TYPE_CHECKING:
@@ -470,7 +470,7 @@ def _told(error: Exception, thread_id: str) -> Exception | None:
     if isinstance(error, StorageDamaged) and thread_id and not error.thread_id and error.row.startswith(_OF_A_THREAD):
         # Evidence and channels do not know their thread; who needs them does.
         return damaged(thread_id, error.row, "is missing in part, or damaged")
-    return sqlite_error(error) if isinstance(error, sqlite3.Error | ValueError) else server_error(error)
+    return sqlite_error(error) if isinstance(error, sqlite3.Error) or is_closed(error) else server_error(error)
 
 
 # How steps and branches run.

@@ -46,6 +46,11 @@ _UNUSABLE = {
 _CLOSED = ("Connection closed", "no active connection")
 
 
+def is_closed(error: BaseException) -> bool:
+    """Whether `error` says that a connection to SQLite was closed before it was used."""
+    return isinstance(error, ValueError) and str(error) in _CLOSED
+
+
 def sqlite_error(error: BaseException, file: str = "") -> GroundGraphError | None:
     """The typed error for an error that the file caused; None for any other error.
 
@@ -55,7 +60,7 @@ def sqlite_error(error: BaseException, file: str = "") -> GroundGraphError | Non
         file: the database; empty when it is not known.
     """
     named = f"The file {file} of the checkpointer or the store" if file else "A database of this graph"
-    if isinstance(error, ValueError) and str(error) in _CLOSED:
+    if is_closed(error):
         return StorageUnavailable(f"{named} is closed: open it again, and use the graph inside `with open_graph(...)`.")
     for one in _chain(error):
         code = getattr(one, "sqlite_errorcode", 0) & 0xFF
