@@ -148,3 +148,21 @@ async def test_a_row_is_found_filtered_and_shown_with_its_partner(plant):
     (await check_source(source, query="press lathe", filters={"halls.name": "Assembly"})).raise_for_failures()
     with pytest.raises(ConfigurationError, match="is no key"):
         await ask(plant.source(table="halls", relations=["halls.id = machines.hall_id"]), "x")
+
+
+@pytest.mark.covers("R3")
+async def test_a_foreign_key_shows_and_finds_a_row_with_what_tells_its_partner(plant):
+    source = plant.source(tables=["machines", "halls"])
+    (press,) = await ask(source, "press")
+    if plant.native:  # its index knows no word of another table
+        assert "halls.name" not in press.metadata
+        return
+    assert press.content == "id: 1\nlabel: Press\nhall_id: 1\nOrder: first\nhalls.name: Northern foundry"
+    # The row whose own word it is comes before those that refer to it.
+    assert ids(await ask(source, "foundry")) == ["halls/1", "machines/1"]
+    # A filter on a column that the partner has as well is not held against it, so it is not shown.
+    (filtered,) = await ask(source, "press", id=1)
+    assert filtered.content == "id: 1\nlabel: Press\nhall_id: 1\nOrder: first"
+    for other in (plant.source(tables=["machines", "halls"], relations=[]), plant.source(table="machines")):
+        assert ids(await ask(other, "press foundry"))[0] != "machines/2"
+        assert all("halls.name" not in row.metadata for row in await ask(other, "press foundry"))

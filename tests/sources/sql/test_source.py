@@ -357,3 +357,41 @@ async def test_a_group_with_many_lines_adds_no_line_that_looks_like_another_grou
     source = opened(SqlSource.from_records([{"id": 1, "state": "open: 7\nclosed", "amount": 2}], name="orders"))
     counted = await source.computing().run(Proposal("orders", "count", group_by=("state",)), {})
     assert counted.content.splitlines()[1:] == ["open: 7 closed: 1"]
+
+
+LEAGUE = """
+CREATE TABLE teams (id INTEGER PRIMARY KEY, code TEXT UNIQUE, title TEXT, capital TEXT REFERENCES cities);
+CREATE TABLE cities (name TEXT PRIMARY KEY, mayor TEXT, land TEXT, motto TEXT);
+CREATE TABLE games (id INTEGER PRIMARY KEY, home INTEGER REFERENCES TEAMS (ID), guest INTEGER REFERENCES teams (id),
+    rain TEXT, before INTEGER REFERENCES games (id), place TEXT, FOREIGN KEY (home, guest) REFERENCES pairs (a, b));
+CREATE TABLE pairs (a INTEGER, b INTEGER, note TEXT, PRIMARY KEY (a, b));
+CREATE TABLE goals (id INTEGER PRIMARY KEY, game INTEGER REFERENCES gone (id), minute INTEGER, by TEXT,
+    "games.rain" TEXT, played INTEGER REFERENCES games (id));
+INSERT INTO cities VALUES ('Linz', 'Ada', 'Upper Austria', 'wet');
+INSERT INTO teams VALUES (1, 'LNZ', 'Linz Owls', 'Linz'), (2, 'GRZ', 'Graz Foxes', NULL);
+INSERT INTO games VALUES (7, 1, 2, 'drizzle', NULL, 'north'), (8, 2, 1, 'dry', 7, 'south');
+INSERT INTO goals VALUES (1, 3, 12, 'Eva', 'own', 8);
+"""
+LED = {
+    "goals eva": {},  # to no table, and to columns that would take the name of one of its own
+    "teams graz": {},  # to no row
+    "teams linz": {"cities.mayor": "Ada", "cities.land": "Upper Austria"},
+    "games drizzle": {"home.code": "LNZ", "guest.code": "GRZ"},
+    "games dry": {"home.code": "GRZ", "guest.code": "LNZ", "before.rain": "drizzle", "before.place": "north"},
+}
+
+
+@pytest.mark.covers("R3")
+@pytest.mark.parametrize(("question", "led"), LED.items())
+async def test_a_partner_is_told_by_what_is_its_own_or_what_its_table_has_first(question, led, tmp_path):
+    async with plant_source(fill(tmp_path / "league.db", LEAGUE), index=":memory:") as source:
+        first = (await ask(source, question))[0]
+    lent = {name: value for name, value in first.metadata.items() if "." in name and name != "games.rain"}
+    assert {name: value for name, value in lent.items() if value is not None} == led
+
+
+@pytest.mark.covers("R3", "R15")
+async def test_rows_are_counted_by_what_tells_their_partner(tmp_path):
+    async with plant_source(fill(tmp_path / "league.db", LEAGUE), index=":memory:") as source:
+        (counted,) = await ask(source, "How many teams have the mayor Ada?")
+    assert counted.content.endswith("teams where cities.mayor = Ada: 1")

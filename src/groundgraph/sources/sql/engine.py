@@ -160,8 +160,8 @@ class SqlEngine(ABC):
 
     def found(self, text: str, given: Filters, limit: int) -> list[SourceResult]:
         """The best `limit` rows for the words of `text`, the best first; nothing is computed."""
-        tables = self._checked()
-        asked = Asked(text, self.checked_filters(given, tables.shapes), limit)
+        tables, filters = self._under(given)
+        asked = Asked(text, filters, limit)
         return sorted(self._search(tables, asked)[1], key=_is_empty)[:limit]
 
     def shown(self, shape: TableShape, values: Mapping[str, Any]) -> SourceResult:
@@ -177,8 +177,7 @@ class SqlEngine(ABC):
         vectors: Mapping[str, Sequence[float]] | None = None,
     ) -> list[SourceResult]:
         """The results for `intent`; see `SqlSource.query`. `vectors` are those of its texts."""
-        tables = self._checked()
-        filters = self.checked_filters(intent.filters.get(self._name, {}), tables.shapes)
+        tables, filters = self._under(intent.filters.get(self._name, {}))
         if top_k < 1:
             return []
         behind = (intent.message, intent.earlier, intent.cited)
@@ -268,20 +267,19 @@ class SqlEngine(ABC):
 
     def computable(self, names: Sequence[str], given: Filters) -> list[ComputableTable]:
         """See `core.computation.Computing.tables`."""
-        database, shapes = self._database.computing(), self._checked().shapes
+        database, (tables, filters) = self._database.computing(), self._under(given)
         if database is None:
             return []
-        filters = self.checked_filters(given, shapes)
+        shapes = tables.shapes
         wanted = [shape for shape in shapes if shape.name in names and may_match(shape, filters)]
         return [computable_table(database, shape, shapes, filters) for shape in wanted]
 
     def computed(self, proposal: Proposal, given: Filters) -> SourceResult:
         """See `core.computation.Computing.run`."""
-        database, shapes = self._database.computing(), self._checked().shapes
+        database, (tables, filters) = self._database.computing(), self._under(given)
         if database is None:
             raise FilterInvalid(f"The source '{self._name}' computes nothing.")
-        named = (self._name, self._source_type)
-        return run_proposal(database, named, shapes, proposal, self.checked_filters(given, shapes))
+        return run_proposal(database, (self._name, self._source_type), tables.shapes, proposal, filters)
 
     def _result(
         self, shape: TableShape, values: Mapping[str, Any], *, relevance: float, score: float, fresh: bool = True
@@ -298,6 +296,12 @@ class SqlEngine(ABC):
             metadata=metadata,
             score=score,
         )
+
+    def _under(self, given: Filters) -> tuple[Tables, dict[str, Any]]:
+        """The tables as rows of them are shown under the filters `given`, and these in their plain form."""
+        tables = self._checked()
+        filters = self.checked_filters(given, tables.shapes)
+        return replace(tables, shapes=[shape.under(filters) for shape in tables.shapes]), filters
 
     def checked_filters(self, given: Filters, shapes: Sequence[TableShape]) -> dict[str, Any]:
         """`given` in their plain form; see `check_filters`.

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from groundgraph.core.errors import ConfigurationError, SchemaChanged
 from groundgraph.core.registry import nearest
-from groundgraph.sources.sql.shape import CONTENT_NAMES, Column, TableShape, Wanted, with_relations
+from groundgraph.sources.sql.shape import CONTENT_NAMES, Column, ForeignKey, TableShape, Wanted, with_relations
 
 # An index row's number is the table's slot and the row number in one; see `index_file`.
 ROWID_BITS = 40
@@ -44,7 +44,8 @@ class Introspection:
             labels = tuple(item["type"].enums) if isinstance(item["type"], types.Enum) else ()
             columns.append(replace(column_of(item), labels=labels))
         key, unique = ((), ()) if is_view else unique_columns(found, name)
-        return TableShape(name, tuple(columns), key, "", None, (), unique, quoted=False)
+        foreign = () if is_view else foreign_keys(found, name)
+        return TableShape(name, tuple(columns), key, "", None, (), unique, quoted=False, foreign_keys=foreign)
 
 
 class SqliteIntrospection(Introspection):
@@ -66,8 +67,7 @@ class SqliteIntrospection(Introspection):
         columns = tuple(replace(one, kind="any", stored_as="any") if one.name in texts else one for one in read)
         key, unique = ((), ()) if is_view else unique_columns(found, name)
         rowid = "" if is_view else _rowid(connection, name, [column.name for column in columns])
-        references = tuple(one for key in found.get_foreign_keys(name) for one in key["constrained_columns"])
-        return TableShape(name, columns, key, rowid, None, (), unique, references=references)
+        return TableShape(name, columns, key, rowid, None, (), unique, foreign_keys=foreign_keys(found, name))
 
 
 def _declared_as_string(connection: Connection, table: str) -> set[str]:
@@ -116,7 +116,9 @@ def read_shapes(
     def shape_of(name: str) -> TableShape | None:
         return shapes.get(name) or (dialect.shape_of(connection, name, name in views) if name in known else None)
 
-    return [described(with_relations(shape, wanted.relations, shape_of, source), wanted) for shape in shapes.values()]
+    served = list(shapes.values())
+    joined = (with_relations(shape, wanted.relations, shape_of, source, served) for shape in served)
+    return [described(shape, wanted) for shape in joined]
 
 
 def missing_tables(
@@ -192,6 +194,14 @@ def column_of(item: Mapping[str, Any]) -> Column:
     """A column as SQLAlchemy's inspector describes it."""
     stored = next((kind for type_, kind in _KINDS if isinstance(item["type"], type_)), "any")
     return Column(item["name"], stored, stored)
+
+
+def foreign_keys(found: Inspector, table: str) -> tuple[ForeignKey, ...]:
+    """The keys of other tables that `table` declares to hold."""
+    return tuple(
+        ForeignKey(tuple(key["constrained_columns"]), key["referred_table"], tuple(key["referred_columns"]))
+        for key in found.get_foreign_keys(table)
+    )
 
 
 def unique_columns(found: Inspector, table: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:

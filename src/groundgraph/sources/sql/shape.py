@@ -6,8 +6,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from groundgraph.core.characters import on_one_line
@@ -107,12 +108,29 @@ class Join:
         column: the column of the row that refers to it.
         key: the column of `other` that is referred to.
         columns: by the name that it has in the row, the name of each added column in `other`.
+        told: whether the configuration says so; else the database does.
     """
 
     other: TableShape
     column: str
     key: str
     columns: tuple[tuple[str, str], ...]
+    told: bool = True
+
+
+@dataclass(frozen=True)
+class ForeignKey:
+    """What the database declares of columns that hold keys of another table.
+
+    Attributes:
+        columns: the columns.
+        other: the other table.
+        keys: the columns of it that are referred to; its primary key when empty.
+    """
+
+    columns: tuple[str, ...]
+    other: str
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -128,7 +146,7 @@ class TableShape:
         content_field: the column that is the text of a row; None when a row is shown as a whole.
         search_fields: the columns in which words are searched, the content field among them.
         unique: sets of columns that no two rows share.
-        references: columns that hold keys of other tables, as the database declares them.
+        foreign_keys: the keys of other tables that it holds, as the database declares them.
         joins: the partners of its rows.
         namespace: PostgreSQL's schema.
         relation: its name within that; the same as `name` when empty.
@@ -155,13 +173,18 @@ class TableShape:
     estimated_rows: int = -1
     vector_fields: tuple[str, ...] = ()
     quoted: bool = True
-    references: tuple[str, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
     called: str = ""
 
     @property
     def key_columns(self) -> tuple[str, ...]:
         """The columns that tell rows apart; all of them when nothing else does."""
         return self.primary_key or tuple(column.name for column in self.columns)
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The columns that hold keys of other tables."""
+        return tuple(name for key in self.foreign_keys for name in key.columns)
 
     @property
     def own_columns(self) -> list[Column]:
@@ -174,13 +197,27 @@ class TableShape:
         """The table, and those of partners."""
         return [self, *(join.other for join in self.joins)]
 
+    def under(self, filters: Mapping[str, Any]) -> TableShape:
+        """The table without partners that no configuration tells and that have a column of `filters` themselves: it
+        is theirs as well, and nobody checks it."""
+        kept = tuple(one for one in self.joins if one.told or not any(map(one.other.column, filters)))
+        gone = {label for one in self.joins if one not in kept for label, _ in one.columns}
+        columns = tuple(one for one in self.columns if one.name not in gone)
+        searched = tuple(name for name in self.search_fields if name not in gone)
+        return replace(self, joins=kept, columns=columns, search_fields=searched) if gone else self
+
     def column(self, name: str) -> Column | None:
         """The column called `name`."""
         return next((column for column in self.columns if column.name == name), None)
 
     def holds_in_content(self, field: str) -> bool:
-        """Whether a word in `field` counts in full for the relevance of a row."""
-        return self.content_field is None or field == self.content_field
+        """Whether a word in `field` counts in full for the relevance of a row: of its own text, and in no column that
+        only tells which partner it has."""
+        return field not in self._labels if self.content_field is None else field == self.content_field
+
+    @cached_property
+    def _labels(self) -> frozenset[str]:
+        return frozenset(label for join in self.joins if not join.told for label, _ in join.columns)
 
 
 def decode(kind: str, value: Any) -> Any:
@@ -310,14 +347,16 @@ class Relation:
     prefix: str = ""
 
 
-def read_relations(given: Sequence[Any], source: str) -> list[Relation]:
+def read_relations(given: Sequence[Any] | None, source: str) -> list[Relation] | None:
     """The relations of a configuration: `incidents.pump_id = pumps.id`, or a mapping with `from`, `to`, and where
-    wanted `fields` and `as`.
+    wanted `fields` and `as`; None where it says nothing of them.
 
     Raises:
         ConfigurationError: one is written otherwise.
     """
-    return [_read(item, f"{source}.relations[{number}]") for number, item in enumerate(given)]
+    return (
+        given if given is None else [_read(item, f"{source}.relations[{number}]") for number, item in enumerate(given)]
+    )
 
 
 def _read(item: Any, key: str) -> Relation:
@@ -336,26 +375,73 @@ def _read(item: Any, key: str) -> Relation:
 
 
 def with_relations(
-    shape: TableShape, relations: Sequence[Relation], shape_of: Callable[[str], TableShape | None], source: str
+    shape: TableShape,
+    relations: Sequence[Relation] | None,
+    shape_of: Callable[[str], TableShape | None],
+    source: str,
+    served: Iterable[TableShape] = (),
 ) -> TableShape:
     """`shape` with the columns that `relations` add to it.
 
     Args:
         shape: the shape of the table alone.
-        relations: all relations of the source.
+        relations: all relations of the source; where the configuration says none, foreign keys tell them.
         shape_of: gives the shape of any table by its name.
         source: the name of the source, for messages.
+        served: the tables of the source, to which foreign keys are followed.
 
     Raises:
         ConfigurationError: a relation names a table or a column that is not there, or leads to no key.
     """
+    if relations is None:
+        return with_labels(shape, served, source)
     for relation in relations:
         if relation.table == shape.name:
             shape = _joined(shape, relation, shape_of(relation.other), source)
     return shape
 
 
-def _joined(shape: TableShape, relation: Relation, other: TableShape | None, source: str) -> TableShape:
+# A row is told by what nobody shares with it, or by what its table has first: a name, and mostly what is beside it.
+_MOST_LABELS = 2
+
+
+def with_labels(shape: TableShape, shapes: Iterable[TableShape], source: str) -> TableShape:
+    """`shape` with the columns that tell which rows of the other `shapes` its foreign keys lead to."""
+    others = {one.name.casefold(): one for one in shapes}
+    led = [key.other.casefold() for key in shape.foreign_keys]
+    for number, key in enumerate(shape.foreign_keys):
+        other = others.get(led[number])
+        relation = _labelling(shape, key, other, led.count(led[number]) > 1) if other else None
+        if relation is not None:
+            shape = _joined(shape, relation, other, source, told=False)
+    return shape
+
+
+def _labelling(shape: TableShape, key: ForeignKey, other: TableShape, is_one_of_many: bool) -> Relation | None:
+    """The relation by one column that adds what tells the rows of `other`; None where nothing does. Its columns are
+    called after the table, or after the column where that would say too little."""
+    named = {one.name.casefold(): one.name for one in other.columns}
+    to = [named.get(name.casefold(), "") for name in key.keys or other.primary_key]
+    if len(key.columns) != 1 or len(to) != 1 or (to[0],) not in other.unique:
+        return None
+    prefix = key.columns[0] if is_one_of_many or other.name == shape.name else other.name
+    fields = _labels(other, to[0])
+    if not fields or any(shape.column(f"{prefix}.{name}") for name in fields):
+        return None
+    return Relation(shape.name, key.columns[0], other.name, to[0], fields, prefix)
+
+
+def _labels(shape: TableShape, key: str) -> list[str]:
+    texts = [
+        one.name for one in shape.columns if one.stored_as == "string" and one.name not in (key, *shape.references)
+    ]
+    own = [name for name in texts if (name,) in shape.unique]
+    return (own or [name for name in texts if name.casefold() not in CONTENT_NAMES])[:_MOST_LABELS]
+
+
+def _joined(
+    shape: TableShape, relation: Relation, other: TableShape | None, source: str, *, told: bool = True
+) -> TableShape:
     where = f"{source}.relations"
     if other is None:
         raise ConfigurationError([Problem(where, f"there is no table '{relation.other}'")])
@@ -367,7 +453,7 @@ def _joined(shape: TableShape, relation: Relation, other: TableShape | None, sou
     taken = [column for column in other.columns if column.name in (relation.fields or _names(other))]
     added = tuple((f"{relation.prefix}.{column.name}", column.name) for column in taken)
     columns = tuple(replace(column, name=f"{relation.prefix}.{column.name}") for column in taken)
-    join = Join(other, relation.column, relation.key, added)
+    join = Join(other, relation.column, relation.key, added, told)
     return replace(shape, columns=(*shape.columns, *columns), joins=(*shape.joins, join))
 
 
@@ -392,14 +478,14 @@ class Wanted:
         content_field: the column that is the text of a row.
         search_fields: the columns to search.
         fields: by name, the specifications of fields that the user declares.
-        relations: what belongs to the rows of one table from another.
+        relations: what belongs to the rows of one table from another; None for what foreign keys tell.
     """
 
     tables: Sequence[str] = ()
     content_field: str | None = None
     search_fields: Sequence[str] = ()
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    relations: Sequence[Relation] = ()
+    relations: Sequence[Relation] | None = None
 
     def named_columns(self) -> list[str]:
         """The columns that the configuration names."""

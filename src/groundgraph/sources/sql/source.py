@@ -99,7 +99,8 @@ class SqlSource(NamedSource):
         max_tables: the most tables that one question searches.
         relations: what belongs to the rows of one table from another, as `incidents.pump_id = pumps.id`, or mappings
             with `from`, `to`, and where wanted `fields` and `as`. The columns of the partner are searched, filtered
-            and shown like the row's own, under names such as `pumps.hall`.
+            and shown like the row's own, under names such as `pumps.hall`. Without it, the foreign keys between the
+            tables add the columns by which the partner is told; an empty list adds none.
         postgres: the options of a source on a server.
         vector_field: a column of the type `vector` (pgvector) on a server, to search by meaning as well.
         embeddings: the model that makes the vectors of questions for it: LangChain's, or an `Embedder`.
@@ -125,7 +126,7 @@ class SqlSource(NamedSource):
         index: str | Path | None = None,
         fts: str | None = None,
         max_tables: int = MAX_TABLES,
-        relations: Sequence[Any] = (),
+        relations: Sequence[Any] | None = None,
         postgres: PostgresOptions | None = None,
         topic_columns: Mapping[str, Any] | None = None,
         vector_field: str = "",

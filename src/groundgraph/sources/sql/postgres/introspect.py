@@ -22,6 +22,7 @@ from groundgraph.sources.sql.introspect import described, missing_tables
 from groundgraph.sources.sql.postgres.options import create_index, quoted
 from groundgraph.sources.sql.shape import (
     Column,
+    ForeignKey,
     TableShape,
     Wanted,
     decode,
@@ -161,11 +162,15 @@ ORDER BY i.indisprimary DESC, i.indexrelid
 """)
 
 _REFERENCES = text("""
-SELECT c.conrelid AS oid, array_agg(a.attname::text) AS columns
+SELECT c.conrelid AS oid, c.confrelid AS other, array_agg(a.attname::text ORDER BY k.place) AS columns,
+    array_agg(b.attname::text ORDER BY k.place) AS keys
 FROM pg_constraint c
-JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey)
+CROSS JOIN LATERAL unnest(c.conkey, c.confkey) WITH ORDINALITY AS k (number, other, place)
+JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.number
+JOIN pg_attribute b ON b.attrelid = c.confrelid AND b.attnum = k.other
 WHERE c.contype = 'f' AND c.conrelid = ANY (CAST(:oids AS oid[]))
-GROUP BY c.conrelid
+GROUP BY c.oid, c.conrelid, c.confrelid
+ORDER BY c.oid
 """)
 
 _TEXT_INDEXES = text("""
@@ -195,11 +200,13 @@ def read_shapes(connection: Connection, wanted: Wanted, *, source: str, where: s
     usual = [name for name, (shape, on_path) in found.items() if on_path and not shape.name.startswith("_")]
     if told := missing_tables(wanted, usual, found, list(found), suffix=" that this role may read"):
         raise ConfigurationError(f"The source '{source}': the database {where} {told}")
-    shapes = _with_keys(connection, {name: shape for name, (shape, _) in found.items()})
-    chosen = (replace(shapes[name], name=name) for name in wanted.tables or usual)
+    shapes = _with_keys(connection, {name: shape for name, (shape, _) in found.items()}, wanted.tables or usual)
+    chosen = [replace(shapes[name], name=name) for name in wanted.tables or usual]
 
     def related(shape: TableShape) -> TableShape:
-        joined = with_relations(shape, wanted.relations, shapes.get, source)
+        # PostgreSQL's own index knows no word of a partner, and would join all that it finds to rank it.
+        served = [] if shape.text_index else chosen
+        joined = with_relations(shape, wanted.relations, shapes.get, source, served)
         _check_joins(connection, joined, source)
         return described(joined, wanted)
 
@@ -269,20 +276,27 @@ def _column(row: Any) -> Column:
     return Column(row.column, kind, kind, row.type)
 
 
-def _with_keys(connection: Connection, shapes: Mapping[str, TableShape]) -> dict[str, TableShape]:
+def _with_keys(
+    connection: Connection, shapes: Mapping[str, TableShape], served: Sequence[str]
+) -> dict[str, TableShape]:
+    """`shapes` with their keys; foreign ones name the other table as it is `served`."""
     places = {(shape.namespace, shape.relation) for shape in shapes.values()}
     oids = _oids(connection, sorted(places))
     given = {"oids": list(oids.values())}
     keys: dict[int, list[Any]] = {}
     for row in connection.execute(_KEYS, given):
         keys.setdefault(row.oid, []).append(row)
-    references = {row.oid: tuple(row.columns) for row in connection.execute(_REFERENCES, given)}
+    names = {oids[shapes[name].namespace, shapes[name].relation]: name for name in served}
+    foreign: dict[int, list[ForeignKey]] = {}
+    for row in connection.execute(_REFERENCES, given):
+        key = ForeignKey(tuple(row.columns), names.get(row.other, ""), tuple(row.keys))
+        foreign.setdefault(row.oid, []).append(key)
     indexes: dict[int, Any] = {}
     for row in connection.execute(_TEXT_INDEXES, given):
         indexes.setdefault(row.oid, row)
 
     def told(shape: TableShape, oid: int) -> TableShape:
-        keyed = replace(_keyed(shape, keys.get(oid, [])), references=references.get(oid, ()))
+        keyed = replace(_keyed(shape, keys.get(oid, [])), foreign_keys=tuple(foreign.get(oid, ())))
         return _with_index(keyed, indexes.get(oid))
 
     return {name: told(shape, oids[shape.namespace, shape.relation]) for name, shape in shapes.items()}
