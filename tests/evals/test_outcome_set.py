@@ -50,7 +50,7 @@ def test_the_set_has_each_kind_in_every_world_and_three_languages() -> None:
     assert {kind: tags.count(kind) >= 10 for kind in KINDS + LANGUAGES} == dict.fromkeys(KINDS + LANGUAGES, True)
     assert min(tags.count("half: before"), tags.count("half: after")) >= 100
     worlds = {"packages", "handbook", "company", "plant", "shop", "libraries", "club", "garten", "river"}
-    worlds |= {"clinic", "museum", "relay", "warehouse"}
+    worlds |= {"clinic", "museum", "relay", "warehouse"} | {"bakery", "kanzlei", "sdk", "poliklinika", "fleet"}
     assert {name for one in CONVERSATIONS for name in one.context.sources or ()} == worlds
     asked = [json.dumps([one.context.sources, *(turn.ask for turn in one.turns)]) for one in CONVERSATIONS]
     assert len(set(asked)) == len(asked)

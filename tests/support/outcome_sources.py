@@ -14,7 +14,10 @@ from groundgraph import KnowledgeBase, load_settings
 from groundgraph.core.document import Document
 
 SET = Path(__file__).parents[1] / "data" / "outcomes"
-PACKAGES, FOLDERS = ("packages", "libraries"), ("handbook", "plant", "club", "garten", "clinic", "museum", "relay")
+PACKAGES, FOLDERS = (
+    ("packages", "libraries"),
+    ("handbook", "plant", "club", "garten", "clinic", "museum", "relay", "bakery", "kanzlei", "sdk", "poliklinika"),
+)
 _KINDS = {".md": "text/markdown", ".rst": "text/x-rst", ".txt": "text/plain"}
 
 
