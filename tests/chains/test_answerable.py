@@ -189,3 +189,12 @@ def test_a_missing_word_stands_in_the_question_and_in_no_piece(question, content
 def test_what_is_said_of_one_code_is_no_answer_about_another(question, held):
     pieces = [result("Robot R7 stands in hall C and is named."), result("Halls are counted.")]
     assert (answerable(question, pieces) > 0) is held
+
+
+def test_a_code_that_is_all_that_is_asked_about_is_found_in_a_long_list_of_codes():
+    codes = result("\n".join(f"TM{number}: the {fault} is broken, stop and wait." for number, fault in enumerate(
+        ["belt", "motor", "seal", "valve", "sensor", "hopper", "door", "lamp", "fan", "pump"], 2010)))  # fmt: skip
+    others = [result(f"The mean value of month {month} is shown below.") for month in range(4)]
+    assert answerable("I get TM2013, what does it mean?", [*others, codes]) > 0.7
+    # It says nothing of what else is asked.
+    assert answerable("What does TM2013 cost per month?", [*others, codes]) < 0.5

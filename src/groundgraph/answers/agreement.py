@@ -12,7 +12,7 @@ from typing import NamedTuple
 from groundgraph.answers.check_support import names_in
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
-from groundgraph.text.follow_up import asking_stems, question_weight
+from groundgraph.text.follow_up import asking_stems, codes_in, question_weight
 from groundgraph.text.wording import (
     RIGHT_LETTERS,
     SAME_BEGINNING,
@@ -106,12 +106,15 @@ def agreement(question: str, evidence: Sequence[SourceResult], language: str = "
     counted = _counted(question, pieces) if None in found else [0.0] * len(found)
     asked = _subject(question, pieces)
     formed = with_forms(asked)
+    codes = _only_codes(question)
     fitting = []
     for result, piece, told, weighed in zip(evidence, pieces, found, counted, strict=True):
         # What the piece holds in another form only.
         nearly = [1 for stem in formed if stem not in piece.counts and _holds_other_form(piece, stem)]
         by_words = (weighed if told is None else told) + (len(nearly) / len(asked) if nearly else 0.0)
-        least = min(result.relevance, MOST_BY) if told is None else 0.0
+        least = (
+            1.0 if codes and codes <= piece.counts.keys() else min(result.relevance, MOST_BY) if told is None else 0.0
+        )
         fitting.append(Agreement(max(by_words + gained if by_words else 0.0, least), result.scores.get("vector")))
     return fitting
 
@@ -146,6 +149,14 @@ def _subject(question: str, pieces: Sequence[_Piece]) -> list[str]:
     asked = query_stems(question)
     asking = asking_stems(asked)
     return [stem for stem in asked if stem not in asking or any(stem in piece.counts for piece in pieces)]
+
+
+def _only_codes(question: str) -> frozenset[str]:
+    """The stems of the codes of `question` where it asks of nothing else, as "What does E042 mean?" does: a piece that
+    holds them is as good as one of average length, however long the list of such codes is."""
+    asked = query_stems(question)
+    codes = frozenset(chain.from_iterable(codes_in(asked)))
+    return codes if set(asked) - asking_stems(asked) <= codes else frozenset()
 
 
 def _counted(question: str, pieces: Sequence[_Piece]) -> list[float]:
