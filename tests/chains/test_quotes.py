@@ -331,3 +331,10 @@ def test_what_stands_under_just_what_is_asked_goes_before_an_exception_below_it(
         changed(exception, metadata={**exception.metadata, "headings": ["Warranty", "Warranty of batteries"]}),
     ]
     assert select_quotes(question, pieces)[0].text == first
+
+
+def test_a_row_of_a_table_goes_before_a_sentence_that_holds_as_much():
+    table = result("Rates:\n\n| Service | Price |\n|---|---|\n| Massage at home | 45 |\n| Massage here | 30 |\n")
+    told = result("A massage takes half an hour. Please be quiet.")
+    [first, *_] = select_quotes("What does a massage at home cost?", [told, table])
+    assert (first.label, "| Massage at home | 45 |" in first.text) == (2, True)
