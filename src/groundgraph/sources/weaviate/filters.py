@@ -9,11 +9,13 @@ the check behind the search, it would crowd out the candidates.
 from __future__ import annotations
 
 import math
+import re
 import sys
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from itertools import product
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -29,6 +31,9 @@ F = TypeVar("F")
 _LARGEST = 2.0**53
 # Weaviate compares times as 64-bit nanoseconds since 1970; what lies beyond would come out at the other end.
 _EARLIEST, _LATEST = datetime(1677, 9, 22, tzinfo=UTC), datetime(2262, 4, 11, tzinfo=UTC)
+# Letters of a part of a text that are asked for in each case; each more doubles the patterns.
+_SPELLED = 3
+_DOUBLE_S = re.compile("ss|ß", re.IGNORECASE)
 _NO_OBJECT = "00000000-0000-0000-0000-000000000000"
 _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "gte": lambda by, value: by.greater_or_equal(value),
@@ -138,10 +143,11 @@ class PropertyDialect(FilterDialect[FilteredProperty]):
             raise FilterInvalid(
                 f"'{field.name}' is of type {field.type} there, and 'contains' works on texts and lists only."
             )
-        by, text = queries().Filter.by_property(field.name), clean_text(str(operand))
-        # Weaviate's pattern minds capital letters where the condition does not.
-        spellings = dict.fromkeys([text, text.lower(), text.upper(), text.capitalize(), text.title(), text.casefold()])
-        return Pushed(self.any_of([by.like(f"*{spelling}*") for spelling in spellings]), exact=False)
+        text = clean_text(str(operand)).strip()
+        if not text:
+            return Pushed(None, exact=False)
+        by = queries().Filter.by_property(field.name)
+        return Pushed(self.any_of(list(map(by.like, _patterns(text)))), exact=False)
 
     def _at(self, field: FilteredProperty, value: date) -> Any:
         if isinstance(value, datetime):
@@ -159,6 +165,26 @@ def compared(name: str, operator: str, bound: Any) -> Pushed[Any]:
             return Pushed(None, exact=False)
         operator = "gte" if operator == "gt" else operator
     return Pushed(_COMPARED[operator](queries().Filter.by_property(name), bound), exact=False)
+
+
+def _patterns(text: str) -> list[str]:
+    """Weaviate's patterns, of which one fits where `text` stands in capital letters, small ones or both.
+
+    They mind capitals, so some letters are spelled in each way, and the others are any character.
+    """
+    # Two letters of one and one of two are the same without regard to case.
+    pieces = _DOUBLE_S.sub("*", text)
+    cased = [place for place, letter in enumerate(pieces) if letter.lower() != letter.upper()]
+    spelled = set(cased[:: max(1, len(cased) // _SPELLED)][:_SPELLED])
+    ways = [
+        dict.fromkeys((letter, letter.lower(), letter.upper()))
+        if place in spelled
+        else "?"
+        if place in cased
+        else letter
+        for place, letter in enumerate(pieces)
+    ]
+    return [f"*{''.join(letters)}*" for letters in product(*ways)]
 
 
 def _in_utc(moment: datetime) -> datetime:
