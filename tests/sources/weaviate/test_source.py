@@ -164,6 +164,17 @@ async def test_times_that_are_stored_as_text_compare_as_instants(server: Weaviat
     assert set(await ask_ids(source, PUMP, written="2024-03-31T19:00:00+02:00")) == {"0", "1", "2"}
 
 
+@pytest.mark.filterwarnings("ignore:Con004")
+async def test_a_date_at_the_ends_of_the_calendar_is_read(server: WeaviateServer) -> None:
+    days = ["9999-12-31T23:59:59-05:00", "0001-01-01T00:00:00+05:00", "0000-01-01T00:00:00Z"]
+    objects = [{**article(0), "slug": str(number), "day": day, "seen": day} for number, day in enumerate(days)]
+    await make(server, "Ends", objects=objects)
+    found = {one.source_id: one.metadata for one in await ask(articles(server, "Ends", embedder=None), PUMP)}
+    assert found["0"]["day"] == "9999-12-31"
+    assert found["1"]["seen"] == "0001-01-01T00:00:00"
+    assert "2" in found
+
+
 async def test_a_filter_reaches_objects_that_are_far_from_the_best(server: WeaviateServer) -> None:
     objects = [{**article(0), "slug": str(n), "body": "coolant pump pump", "manual": "many"} for n in range(60)]
     objects.append({**article(0), "slug": "one", "body": "a pump, once, among many other words of no interest"})

@@ -322,10 +322,18 @@ def _metadata(values: Mapping[str, Any], wanted: Wanted, tenant: str | None) -> 
 
 def _of_kind(kind: str, value: Any) -> Any:
     if isinstance(value, datetime):
-        # As conditions write them: a day alone, or a time in UTC.
-        moment = value.astimezone(UTC).replace(tzinfo=None)
+        # As conditions write them: a day alone, or a time in UTC; the client gives a year 0 without its zone.
+        moment = _in_utc(value if value.tzinfo else value.replace(tzinfo=UTC))
         return moment.date().isoformat() if kind == "date" else moment.isoformat()
     return int(value) if kind == "integer" and isinstance(value, float) and value.is_integer() else _plain(value)
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC).replace(tzinfo=None)
+    except OverflowError:
+        # At the ends of the calendar there is no such time: it stays as it is written.
+        return moment.replace(tzinfo=None)
 
 
 def _plain(value: Any) -> Any:
