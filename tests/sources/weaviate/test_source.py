@@ -175,6 +175,22 @@ async def test_a_date_at_the_ends_of_the_calendar_is_read(server: WeaviateServer
     assert "2" in found
 
 
+async def test_a_date_that_is_written_for_ever_is_in_every_later_range(server: WeaviateServer) -> None:
+    days = {"ever": "9999-12-31T23:59:59Z", "never": "0001-01-01T00:00:00Z", "once": "2024-03-31T17:00:00Z"}
+    objects = [{**article(0), "slug": slug, "day": day, "seen": day} for slug, day in days.items()]
+    await make(server, "Ends", objects=objects)
+    source = articles(server, "Ends", embedder=None)
+    for field, at in (("day", ""), ("seen", "T12:00:00Z")):
+        for condition, kept in (
+            ({"gte": "2025-01-01" + at}, {"ever"}),
+            ({"gte": "2024-01-01", "lte": "9999-12-31"}, {"ever", "once"}),
+            ({"gte": "2024-01-01", "lte": "2024-12-31"}, {"once"}),
+            ({"lt": "1700-01-01" + at}, {"never"}),
+        ):
+            assert set(await ask_ids(source, PUMP, **{field: condition})) == kept, (field, condition)
+    assert await ask_ids(source, PUMP, day="9999-12-31") == ["ever"]
+
+
 async def test_a_filter_reaches_objects_that_are_far_from_the_best(server: WeaviateServer) -> None:
     objects = [{**article(0), "slug": str(n), "body": "coolant pump pump", "manual": "many"} for n in range(60)]
     objects.append({**article(0), "slug": "one", "body": "a pump, once, among many other words of no interest"})

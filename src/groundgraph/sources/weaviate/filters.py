@@ -14,7 +14,7 @@ import sys
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from itertools import product
 from typing import Any, TypeVar
 from uuid import UUID
@@ -23,14 +23,19 @@ from typing_extensions import override
 
 from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import FilterInvalid
+from groundgraph.core.filters import matches
 from groundgraph.search.push_down import Dialect, Pushed, Times, moment_bound, push_down
 from groundgraph.sources.weaviate.address import queries
 
 F = TypeVar("F")
 # Weaviate takes numbers as 64-bit floating point; beyond this not every whole number is one.
 _LARGEST = 2.0**53
-# Weaviate compares times as 64-bit nanoseconds since 1970; what lies beyond would come out at the other end.
+# Weaviate compares times as 64-bit nanoseconds since 1970; what lies beyond comes out somewhere between these.
 _EARLIEST, _LATEST = datetime(1677, 9, 22, tzinfo=UTC), datetime(2262, 4, 11, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY = 86_400 * 10**9
+# "Since ever" and "for ever" are often written as the first and the last day that there are.
+_ENDS = (date.min, date.max)
 # Letters of a part of a text that are asked for in each case; each more doubles the patterns.
 _SPELLED = 3
 _DOUBLE_S = re.compile("ss|ß", re.IGNORECASE)
@@ -69,7 +74,30 @@ def as_filter(conditions: Mapping[str, Any], properties: Mapping[str, FilteredPr
     Raises:
         FilterInvalid: Weaviate cannot decide a condition.
     """
-    return push_down(conditions, properties, PropertyDialect()).condition
+    dialect = PropertyDialect()
+    parts = [
+        _with_ends(push_down({name: condition}, properties, dialect).condition, condition, properties.get(name))
+        for name, condition in conditions.items()
+    ]
+    asked = [part for part in parts if part is not None]
+    return dialect.all_of(asked) if len(asked) > 1 else next(iter(asked), None)
+
+
+def _with_ends(asked: Any, condition: Any, field: FilteredProperty | None) -> Any:
+    """What is `asked` of a property, or one of the days at the ends of the calendar where they satisfy `condition`."""
+    if asked is None or field is None or field.type != "date":
+        return asked
+    times = ("",) if field.kind == "date" else ("T00:00:00", "T23:59:59")
+    kept = [day for day in _ENDS if any(matches({"": condition}, {"": f"{day.isoformat()}{time}"}) for time in times)]
+    return queries().Filter.any_of([asked, *(_around(field.name, day) for day in kept)]) if kept else asked
+
+
+def _around(name: str, day: date) -> Any:
+    """The times at which Weaviate has those on `day`, in whatever zone, which it cannot hold."""
+    first = (day.toordinal() - _EPOCH.toordinal() - 1) * _DAY
+    at = (_EPOCH + timedelta(microseconds=((one + 2**63) % 2**64 - 2**63) // 1000) for one in (first, first + 3 * _DAY))
+    by = queries().Filter.by_property(name)
+    return by.greater_or_equal(next(at)) & by.less_than(next(at))
 
 
 class FilterDialect(Dialect[F, Any], ABC):
