@@ -204,12 +204,25 @@ def _mapping_problems(shape: CollectionShape, wanted: Wanted) -> Iterator[Proble
             yield Problem(f"{wanted.name}.mapping", f"'{own}' is of type {shape.properties[own].type}, not a text")
         elif not shape.properties[own].searchable:
             yield Problem(f"{wanted.name}.mapping", f"'{own}' has no text index (index_searchable) to search by words")
+    yield from _whole_problems(shape, wanted)
     order = wanted.mapping.order
     if order and shape.properties[order].type != "int":
         yield Problem(f"{wanted.name}.mapping.order", f"'{order}' is no whole number")
     document = wanted.mapping.document
     if document and (order or wanted.per_document):
         yield from _exact_problems(f"{wanted.name}.mapping.document", document, shape.properties[document])
+
+
+def _whole_problems(shape: CollectionShape, wanted: Wanted) -> Iterator[Problem]:
+    """No question would find a text that is kept as a single word, and that would look as if nothing covered it."""
+    body = wanted.mapping.stems or wanted.mapping.text
+    by_vector = wanted.by_vector and shape.vectors
+    if shape.properties[body].tokenization == "field" and not by_vector:
+        yield Problem(
+            f"{wanted.name}.mapping",
+            f"'{body}' is kept as one single word (tokenization 'field'), so no question finds a word of it; search it "
+            "by vectors, or store it with the tokenization 'word'",
+        )
 
 
 def _field_problems(shape: CollectionShape, wanted: Wanted) -> Iterator[Problem]:
