@@ -266,6 +266,11 @@ async def test_results_grouped_by_document(server: WeaviateServer) -> None:
         assert sorted(found) == ["belts", "many", "many", "pumps"]
 
 
+async def test_many_candidates_are_grouped_by_document_within_what_the_server_gives(server: WeaviateServer) -> None:
+    source = articles(server, per_document=1, candidates=3_000)
+    assert len({one.metadata["document"] for one in await ask(source, PUMP)}) == 3
+
+
 async def test_neighbours_are_put_around_a_result(server: WeaviateServer) -> None:
     source = articles(server, neighbours=1)
     found = (await ask(source, "pump whose seal leaks", top_k=1))[0]
@@ -340,6 +345,14 @@ async def test_a_filter_field_that_is_divided_into_words_is_refused(server: Weav
 
 
 @pytest.mark.covers("fault 35")
+async def test_a_text_that_is_kept_as_one_word_is_refused_where_only_words_are_searched(server: WeaviateServer) -> None:
+    whole = Property(name="body", data_type=DataType.TEXT, tokenization=Tokenization.FIELD)
+    await make(server, "Whole", own_properties=[whole, *properties()[1:]])
+    with pytest.raises(ConfigurationError, match="'body' is kept as one single word"):
+        await ask(articles(server, "Whole", embedder=None), PUMP)
+    assert await ask_ids(articles(server, "Whole"), PUMP)
+
+
 async def test_a_collection_replaced_by_another_under_a_running_source(server: WeaviateServer) -> None:
     await make(server, "Replaced")
     source = articles(server, "Replaced")

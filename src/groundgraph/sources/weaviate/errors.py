@@ -191,7 +191,10 @@ _TOLD: dict[Kind, tuple[type[GroundGraphError], str]] = {
     "missing_vector": (SchemaChanged, "{what} has no vector named '{name}'. {said}"),
     "no_target_vector": (SchemaChanged, "{what} has several vectors; name one with `vector`. {said}"),
     "vector_kind": (SchemaChanged, "The kind of vector in {what} is another than expected. {said}"),
-    "limit": (SourceError, "{server} gives fewer results at once than were asked for; lower top_k. {said}"),
+    "limit": (
+        SourceError,
+        "{server} gives fewer results at once than were asked for; lower top_k or `candidates`. {said}",
+    ),
     "module": (SourceError, "{server} runs without the module that this needs. {said}"),
     "value": (SchemaChanged, "A property of {what} is of another type than is declared. {said}"),
     "replicas": (SourceUnavailable, "Too few nodes of {server} answer for this consistency level. {said}"),

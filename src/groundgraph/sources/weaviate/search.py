@@ -76,6 +76,8 @@ def terms_of(text: str, *, stored_stems: bool) -> Terms:
 
 
 _SEARCHED_FOR_GROUPS = 8
+# Weaviate gives no more to one request, unless it is told to.
+_MOST = 10_000
 # What Weaviate gives for an object that is not in a multi-vector index yet is the largest number it knows.
 NO_DISTANCE = 1e30
 # A cosine out of what the server calls a distance.
@@ -188,7 +190,9 @@ class CollectionSearch:
 
     def _limit(self, search: Search) -> int:
         # Weaviate groups what a search without groups would give, so that has to be more.
-        return search.candidates * (_SEARCHED_FOR_GROUPS if self.per_document else 1)
+        if not self.per_document:
+            return search.candidates
+        return max(search.candidates, min(search.candidates * _SEARCHED_FOR_GROUPS, _MOST))
 
     def _grouping(self, search: Search) -> Any:
         if not self.per_document:
