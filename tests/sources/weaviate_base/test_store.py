@@ -400,6 +400,42 @@ async def test_the_field_of_the_tenants_cannot_be_changed_for_a_base_that_is_the
 
 
 @pytest.mark.covers("K1")
+@pytest.mark.parametrize("name", ["State", "Document", "Chunk1", "Chunk2"])
+async def test_a_collection_of_another_application_is_neither_written_to_nor_deleted(store, place, name):
+    from weaviate.classes.config import DataType, Property
+
+    async def made(client):
+        title = Property(name="title", data_type=DataType.TEXT)
+        await (await client.collections.create(place.prefix + name, properties=[title])).data.insert({"title": "Mine."})
+
+    async def rebuilt():
+        await store.open(BaseIdentity("ngram-16"))
+        assert await write(store, Document("d", "A text.")) == {}
+        await opened(WeaviateStore(place)).open(BaseIdentity("ngram-24"), rebuild=True)
+
+    await BaseServer(place, connection=store._server.connection).call(made)
+    with pytest.raises(ConfigurationError, match=f"{name}' at .* is not one of a knowledge base"):
+        await rebuilt()
+    assert [one.properties["title"] for one in (await objects_of(place, place.prefix + name)).values()] == ["Mine."]
+
+
+@pytest.mark.covers("K1", "fault 97")
+async def test_documents_whose_chunks_somebody_removed_are_taken_out_and_written_anew(store, place):
+    await store.open(BaseIdentity("ngram-16"))
+    assert await write(store, Document("d", "A text."), Document("e", "Another.")) == {}
+    # What was written last is looked for once; the loss comes later.
+    assert await opened(WeaviateStore(place, fields=["year"])).open(BaseIdentity("ngram-16")) == []
+    await BaseServer(place, connection=store._server.connection).call(
+        lambda client: client.collections.delete(place.chunks(1))
+    )
+    later = opened(WeaviateStore(place, fields=["year"]))
+    assert sorted(await later.open(BaseIdentity("ngram-16"))) == ["d", "e"]
+    assert await later.documents() == []
+    assert await write(later, Document("d", "A text.")) == {}
+    assert await texts_of(place, "text", embedder=SMALL) == ["A text."]
+
+
+@pytest.mark.covers("K1")
 @pytest.mark.parametrize("prefix", ["", "lower", "1st", "With space", "Ünicode", "A" * 300])
 def test_a_prefix_that_no_collection_can_have_is_refused(place, prefix):
     with pytest.raises(ConfigurationError, match="capital letter"):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -168,28 +168,53 @@ async def make_ledger(client: WeaviateAsyncClient, place: BasePlace) -> None:
     await _create(client, place, place.documents, DOCUMENT)
 
 
-async def make_chunks(client: WeaviateAsyncClient, place: BasePlace, number: int) -> None:
-    """Create the collections of the chunks where they are not there."""
-    await _create(client, place, place.chunks(number), CHUNK)
+async def make_chunks(client: WeaviateAsyncClient, place: BasePlace, number: int) -> bool:
+    """Create the collections of the chunks where they are not there; whether one was not."""
+    made = await _create(client, place, place.chunks(number), CHUNK)
     if place.tenant_from:
-        await _create(client, place, place.memory(number), CHUNK, tenants=True)
+        made = await _create(client, place, place.memory(number), CHUNK, tenants=True) or made
+    return made
 
 
-async def add_field(client: WeaviateAsyncClient, collection: str, number: int) -> None:
-    """Add the properties of one field where they are not there."""
-    config: Any = client.collections.use(collection).config
-    there = {one.name for one in (await config.get()).properties}
-    for kind, type_ in FIELD_KINDS.items():
-        name = field_property(number, kind)
-        if name not in there:
-            await config.add_property(_property(name, type_, filtered=True))
+async def add_fields(client: WeaviateAsyncClient, collection: str, numbers: Iterable[int]) -> None:
+    """Add the properties of fields where they are not there."""
+    there = await _properties(client, collection)
+    for number in numbers:
+        for kind, type_ in FIELD_KINDS.items():
+            name = field_property(number, kind)
+            if name not in there:
+                await client.collections.use(collection).config.add_property(_property(name, type_, filtered=True))
+
+
+async def _properties(client: WeaviateAsyncClient, collection: str) -> set[str]:
+    config: Any = await client.collections.use(collection).config.get()
+    return {one.name for one in config.properties}
+
+
+async def is_own(client: WeaviateAsyncClient, place: BasePlace, name: str, properties: Mapping[str, str]) -> bool:
+    """Whether there is such a collection of a base, with at least `properties`.
+
+    Raises:
+        ConfigurationError: another application has it; a server might add to it what it lacks.
+    """
+    if not await client.collections.exists(name):
+        return False
+    lacking = sorted(properties.keys() - await _properties(client, name))
+    if lacking:
+        message = (
+            f"the collection '{name}' at {place.address.url} is not one of a knowledge base: it has no property "
+            f"'{lacking[0]}'. Choose another prefix; nothing was written to it"
+        )
+        raise ConfigurationError([Problem(f"{_KEY}.prefix", message)])
+    return True
 
 
 async def _create(
     client: WeaviateAsyncClient, place: BasePlace, name: str, properties: dict[str, str], *, tenants: bool = False
-) -> None:
-    if await client.collections.exists(name):
-        return
+) -> bool:
+    """Create a collection where it is not there; whether it was not. For errors see `is_own`."""
+    if await is_own(client, place, name, properties):
+        return False
     config = import_module("weaviate.classes.config")
     try:
         await client.collections.create(
@@ -206,6 +231,7 @@ async def _create(
         # Another writer may have made it between the look and the call.
         if not await client.collections.exists(name):
             raise
+    return True
 
 
 def _property(name: str, type_: str, *, filtered: bool = False) -> Any:

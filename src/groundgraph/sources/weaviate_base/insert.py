@@ -17,7 +17,7 @@ from groundgraph.core.errors import SourceError
 from groundgraph.sources.weaviate.address import queries
 from groundgraph.sources.weaviate.errors import MAYBE_NOT_READY, OUTAGES, fault_of
 from groundgraph.sources.weaviate.search import NO_DISTANCE
-from groundgraph.sources.weaviate_base.collections import VECTOR, add_field, make_chunks
+from groundgraph.sources.weaviate_base.collections import CHUNK, VECTOR, add_fields, is_own, make_chunks
 from groundgraph.sources.weaviate_base.objects import field_properties
 from groundgraph.sources.weaviate_base.server import REQUEST_LIMIT, BaseServer, BaseState
 
@@ -196,13 +196,13 @@ async def copy_without_vectors(server: BaseServer, old: BaseState, new: BaseStat
     async def made(client: WeaviateAsyncClient) -> None:
         place = server.place
         for collection in (place.chunks(new.number), place.memory(new.number)):
-            # What an earlier rebuild left, which was killed.
-            await client.collections.delete(collection)
+            if await is_own(client, place, collection, CHUNK):
+                # What an earlier rebuild left, which was killed.
+                await client.collections.delete(collection)
         await make_chunks(client, place, new.number)
-        for number in old.fields.values():
-            await add_field(client, place.chunks(new.number), number)
-            if place.tenant_from:
-                await add_field(client, place.memory(new.number), number)
+        await add_fields(client, place.chunks(new.number), old.fields.values())
+        if place.tenant_from:
+            await add_fields(client, place.memory(new.number), old.fields.values())
 
     await server.call(made, limit=REQUEST_LIMIT)
     for tenant in await tenants_of(server, old):

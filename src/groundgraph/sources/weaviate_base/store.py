@@ -17,7 +17,7 @@ from groundgraph.sources.weaviate.client import WeaviateConnection
 from groundgraph.sources.weaviate_base import ledger
 from groundgraph.sources.weaviate_base.collections import (
     BasePlace,
-    add_field,
+    add_fields,
     make_chunks,
     make_ledger,
     make_state_collection,
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 # Making a base ready for writing: its collections, its identity, its fields, and what a killed writer left.
 
 
-async def _mended(server: BaseServer, state: BaseState) -> tuple[BaseState, Verified]:
-    """The state without its last writes, which are looked for, and what had to be repaired."""
-    if not await mend_recent(server, state):
+async def _mended(server: BaseServer, state: BaseState, *, lost: bool) -> tuple[BaseState, Verified]:
+    """The state without its last writes, which are looked for, and what had to be repaired; `lost` if chunks are."""
+    if not lost and not await mend_recent(server, state):
         return replace(state, recent=()), Verified()
     # The server was killed, and what it lost need not be all of the last writes.
     repaired = await verify(server)
@@ -65,12 +65,14 @@ async def ready_for_writing(
     if state.tenant_from != server.place.tenant_from:
         raise ConfigurationError([Problem("knowledge_base.weaviate.tenant_from", _tenant_message(server, state))])
     state = await _rebuilt(server, state, identity) if rebuild and held else _settled(server, state, identity)
-    await server.call(lambda client: _make_collections(server, client, state), limit=REQUEST_LIMIT)
+    made = await server.call(lambda client: _make_collections(server, client, state), limit=REQUEST_LIMIT)
+    # Somebody removed the chunks: without a look their documents would count as unchanged.
+    lost = made and held is not None
     state = await _with_fields(server, state, fields)
     state = await without_pending(server, state)
     repaired = Verified()
-    if state.recent and state.number == (held or state).number:
-        state, repaired = await _mended(server, state)
+    if (state.recent or lost) and state.number == (held or state).number:
+        state, repaired = await _mended(server, state, lost=lost)
     if state != held:
         # An ingest that finds nothing new writes nothing.
         await save(server, state)
@@ -113,9 +115,8 @@ async def _with_fields(server: BaseServer, state: BaseState, wanted: Sequence[st
     numbers = {name: number for number, name in enumerate(new, first)}
 
     async def added(client: WeaviateAsyncClient) -> None:
-        for number in numbers.values():
-            for collection in _chunk_collections(server, state.number):
-                await add_field(client, collection, number)
+        for collection in _chunk_collections(server, state.number):
+            await add_fields(client, collection, numbers.values())
 
     await server.call(added, limit=REQUEST_LIMIT)
     if state.changes:
@@ -123,9 +124,13 @@ async def _with_fields(server: BaseServer, state: BaseState, wanted: Sequence[st
     return replace(state, fields={**state.fields, **numbers})
 
 
-async def _make_collections(server: BaseServer, client: WeaviateAsyncClient, state: BaseState) -> None:
+async def _make_collections(server: BaseServer, client: WeaviateAsyncClient, state: BaseState) -> bool:
+    """Make those that are not there; whether any of the chunks was not."""
     await make_ledger(client, server.place)
-    await make_chunks(client, server.place, state.number)
+    made = await make_chunks(client, server.place, state.number)
+    for collection in _chunk_collections(server, state.number):
+        await add_fields(client, collection, state.fields.values())
+    return made
 
 
 async def _drop_chunks(server: BaseServer, client: WeaviateAsyncClient, number: int) -> None:
