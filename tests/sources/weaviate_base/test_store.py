@@ -19,6 +19,7 @@ from groundgraph.core.errors import (
     ConfigurationError,
     EmbeddingModelChanged,
     SchemaChanged,
+    SourceError,
     SourceUnavailable,
     StorageLocked,
 )
@@ -472,3 +473,12 @@ def test_a_state_of_an_older_version_is_read_and_one_of_a_newer_one_refused(plac
         return
     read = BaseState.of(json.dumps(given), place)
     assert (read.pending, read.pending_tenants, read.changes, read.schema) == (("d",), (), 7, 3)
+
+
+@pytest.mark.covers("K1")
+@pytest.mark.parametrize("text", ["", "{", "null", "[]", '{"schema": 1}', '{"schema": "x"}'])
+def test_a_damaged_state_is_told_as_that_and_how_to_mend_it(place, text):
+    from groundgraph.sources.weaviate_base.server import BaseState
+
+    with pytest.raises(SourceError, match=f"is damaged, in the collection '{place.state}'. Ingest with"):
+        BaseState.of(text, place)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from groundgraph.core.errors import NeverIngested, SchemaChanged, SchemaVersionUnsupported
+from groundgraph.core.errors import NeverIngested, SchemaChanged, SchemaVersionUnsupported, SourceError
 from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.sources.weaviate.client import WeaviateConnection, collection_of
 from groundgraph.sources.weaviate.search import together
@@ -70,8 +70,18 @@ class BaseState:
 
         Raises:
             SchemaVersionUnsupported: a newer groundgraph wrote it.
+            SourceError: it is damaged.
         """
-        given = json.loads(text)
+        try:
+            return cls._read(json.loads(text), place)
+        except (ValueError, TypeError, LookupError) as error:
+            raise SourceError(
+                f"What is known of the knowledge base {place.told} as a whole is damaged, in the collection "
+                f"'{place.state}'. Ingest with another prefix, or delete all collections of this one and ingest again."
+            ) from error
+
+    @classmethod
+    def _read(cls, given: Any, place: BasePlace) -> BaseState:
         if given["schema"] > SCHEMA_VERSION:
             raise SchemaVersionUnsupported(
                 f"The knowledge base {place.told} has schema version {given['schema']}; this groundgraph knows "
