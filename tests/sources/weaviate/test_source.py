@@ -235,13 +235,24 @@ async def test_a_multi_vector_counts_by_its_best_text(server: WeaviateServer) ->
     assert found[0].scores["vector"] == pytest.approx(1.0, abs=1e-3)
 
 
+class LongVectors(NgramEmbeddings):
+    """Vectors of no unit length, as some models give them."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Five times as long."""
+        return [[5 * number for number in row] for row in super().embed_documents(texts)]
+
+
+@pytest.mark.parametrize("model", [NgramEmbeddings(64), LongVectors(64)], ids=["unit", "long"])
 @pytest.mark.parametrize("distance", ["dot", "l2-squared"])
-async def test_other_distances_give_the_same_cosines(server: WeaviateServer, distance: str) -> None:
+async def test_other_distances_give_the_same_cosines(
+    server: WeaviateServer, distance: str, model: NgramEmbeddings
+) -> None:
     from weaviate.classes.config import VectorDistances
 
     index = Configure.VectorIndex.hnsw(distance_metric=VectorDistances(distance))
     name = f"By{distance.replace('-', '')}"
-    await make(server, name, vectors=Configure.Vectors.self_provided(vector_index_config=index))
+    await make(server, name, vectors=Configure.Vectors.self_provided(vector_index_config=index), model=model)
     source, usual = articles(server, name), articles(server)
     other, known = await ask(source, PUMP), await ask(usual, PUMP)
     assert [one.source_id for one in other] == [one.source_id for one in known]

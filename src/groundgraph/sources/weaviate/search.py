@@ -80,6 +80,8 @@ _SEARCHED_FOR_GROUPS = 8
 _MOST = 10_000
 # What Weaviate gives for an object that is not in a multi-vector index yet is the largest number it knows.
 NO_DISTANCE = 1e30
+# Distances that are also about how long vectors are: only of unit vectors is the cosine told by them.
+_BY_LENGTH = ("dot", "l2-squared")
 # A cosine out of what the server calls a distance.
 _COSINES: dict[str, Callable[[float], float]] = {
     "cosine": lambda distance: 1 - distance,
@@ -156,15 +158,13 @@ class CollectionSearch:
     async def _by_words(
         self, collection: CollectionAsync[Any, Any], terms: Terms, search: Search, *, with_vector: bool
     ) -> Sequence[Any]:
-        assert not with_vector or self.index is not None
-        vector = [self.index.name] if self.index and with_vector and search.vector is not None else False
         found: Any = await collection.query.bm25(
             terms.query(),
             query_properties=self.mapping.searched(CHUNKS.above_weight),
             limit=self._limit(search),
             filters=search.filter,
             group_by=self._grouping(search),
-            include_vector=vector,
+            include_vector=[self.index.name] if self.index and with_vector and search.vector is not None else False,
             return_properties=list(self.properties),
             return_metadata=queries().MetadataQuery(score=True),
         )
@@ -185,7 +185,8 @@ class CollectionSearch:
         else:
             vector = search.vector.tolist()
             near = [vector] if self.index.metric == "multi" else vector
-            found = await collection.query.near_vector(near, **common)
+            brought = [self.index.name] if self.index.metric in _BY_LENGTH else False
+            found = await collection.query.near_vector(near, include_vector=brought, **common)
         return [one for one in found.objects if (one.metadata.distance or 0.0) < NO_DISTANCE]
 
     def _limit(self, search: Search) -> int:
@@ -205,8 +206,9 @@ class CollectionSearch:
         """The cosine of every candidate that has a vector: told by the server, else computed here."""
         assert self.index is not None
         told = _COSINES[self.index.metric]
-        known = {one.uuid.int: told(one.metadata.distance or 0.0) for one in near}
-        others = [one for one in lexical if one.uuid.int not in known and one.vector.get(self.index.name)]
+        tells = query is None or self.index.metric not in _BY_LENGTH
+        known = {one.uuid.int: told(one.metadata.distance or 0.0) for one in near} if tells else {}
+        others = [one for one in [*near, *lexical] if one.uuid.int not in known and one.vector.get(self.index.name)]
         if query is not None:
             values = cosines([one.vector[self.index.name] for one in others], query)
             known |= zip((one.uuid.int for one in others), values, strict=True)
