@@ -155,6 +155,13 @@ async def test_a_vector_of_the_wrong_size_that_is_written_is_recognised() -> Non
     assert fault_of(error) == Fault("dimension", stored=8, asked=5, text=str(error))
 
 
+async def test_what_cannot_be_read_is_not_told_as_a_refusal_of_the_server() -> None:
+    for error in (TypeError("'NoneType' object is not subscriptable"), KeyError("text"), ValueError("no number")):
+        told = str(typed_error(fault_of(error), PLACE))
+        assert f"could not be read ({type(error).__name__}: " in told
+        assert "refused" not in told
+
+
 @pytest.fixture(scope="module")
 def locked(weaviate_binary) -> Iterator[WeaviateServer]:
     """A server that wants a key."""

@@ -79,7 +79,8 @@ class Fault:
 
     Attributes:
         kind: which fault it is.
-        name: the collection, tenant, property or vector that it is about; the server's maximum for `limit`.
+        name: the collection, tenant, property or vector that it is about; the server's maximum for `limit`; what
+            happened for `unreadable`.
         stored: for `dimension` the size of the vectors in the collection.
         asked: for `dimension` the size of the vector that was sent.
         text: the server's own words.
@@ -104,7 +105,8 @@ def fault_of(error: BaseException) -> Fault:
     status = getattr(error, "status_code", None)
     if isinstance(status, int) and status in _STATUS:
         return Fault(_STATUS[status], text=text)
-    return Fault(_kind_of_class(error), text=text)
+    own = _kind_of_class(error)
+    return Fault(own, f"{type(error).__name__}: {text[:200]}" if own == "unreadable" else "", text=text)
 
 
 def _kind_of_class(error: BaseException) -> Kind:
@@ -114,6 +116,10 @@ def _kind_of_class(error: BaseException) -> Kind:
     if isinstance(error, TimeoutError):
         return "timeout"
     library = type(error).__module__.partition(".")[0]
+    if library != "weaviate" and isinstance(
+        error, (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+    ):
+        return "unreadable"
     return "unreachable" if isinstance(error, ConnectionError) or library in _HTTP_ERRORS else "other"
 
 
@@ -198,6 +204,7 @@ _TOLD: dict[Kind, tuple[type[GroundGraphError], str]] = {
     "module": (SourceError, "{server} runs without the module that this needs. {said}"),
     "value": (SchemaChanged, "A property of {what} is of another type than is declared. {said}"),
     "replicas": (SourceUnavailable, "Too few nodes of {server} answer for this consistency level. {said}"),
+    "unreadable": (SourceError, "What {what} gave could not be read ({name})."),
     "other": (SourceError, "{server} refused the request. {said}"),
 }
 assert _TOLD.keys() >= {
