@@ -153,6 +153,19 @@ async def test_words_are_sent_as_they_are_written(server: WeaviateServer) -> Non
         assert [(one.source_id, one.relevance) for one in found] == [(str(number), 1.0)], question
 
 
+@pytest.mark.parametrize("tokenization", ["lowercase", "whitespace"])
+async def test_what_stands_between_spaces_is_found_where_the_index_divides_there(
+    server: WeaviateServer, tokenization: str
+) -> None:
+    body = Property(name="body", data_type=DataType.TEXT, tokenization=Tokenization(tokenization))
+    texts = ["Valve F2-14 sets foo_bar in C++ unless they don't care", "The belt is replaced"]
+    objects = [{**article(0), "slug": str(number), "body": text} for number, text in enumerate(texts)]
+    await make(server, "Spaced", objects=objects, own_properties=[body, *properties()[1:]])
+    source = articles(server, "Spaced", embedder=None, mapping={"text": "body", "id": "slug"})
+    for question in ("What sets foo_bar?", "valve F2-14", "they don't"):
+        assert await ask_ids(source, question) == ["0"], question
+
+
 async def test_times_that_are_stored_as_text_compare_as_instants(server: WeaviateServer) -> None:
     exact: Any = {"data_type": DataType.TEXT, "tokenization": Tokenization.FIELD}
     times = ["2024-03-31T17:00:00Z", "2024-03-31 19:00+02:00", "2024-04-01T03:00:00.000+10:00", "2024-03-31T17:00:01",

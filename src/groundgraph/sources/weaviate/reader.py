@@ -123,7 +123,9 @@ class CollectionReader:
         if self._wanted.by_vector and shape.vectors:
             name = self._wanted.vector or next(iter(shape.vectors))
             index = VectorIndex(name, shape.vectors[name], self._by_server)
-        return CollectionSearch(mapping, list(dict.fromkeys(brought)), index, self._vector_weight, self._per_document)
+        numbers = (self._vector_weight, self._per_document)
+        tokenization = shape.properties[mapping.text].tokenization
+        return CollectionSearch(mapping, list(dict.fromkeys(brought)), index, *numbers, tokenization)
 
 
 # The collection of a source, as far as its topic store needs it.

@@ -61,20 +61,34 @@ class Terms:
         return Question(self.stems, held, statistics.objects, average_length, self.names)
 
 
-def terms_of(text: str, *, stored_stems: bool) -> Terms:
-    """The terms of `text`."""
+def terms_of(text: str, *, stored_stems: bool, tokenization: str = "") -> Terms:
+    """The terms of `text`, for an index that divides texts so."""
     found = query_stems(text)[:MAX_TERMS]
     if stored_stems:
         return Terms(found, {own: [own] for own in found}, code_name_stems(text))
     sent: dict[str, list[str]] = {own: [] for own in found}
     # As they are written: Weaviate keeps accents and the letter ё, which stems do not have.
-    for written in dict.fromkeys(WORD.findall(unicodedata.normalize("NFC", text))):
+    plain = unicodedata.normalize("NFC", text)
+    for written in dict.fromkeys([*WORD.findall(plain), *_between_spaces(plain, tokenization)]):
         for own in {stem(word) for word in words(written)}:
             if own in sent:
                 sent[own].append(written)
     return Terms(found, sent, code_name_stems(text))
 
 
+def _between_spaces(text: str, tokenization: str) -> list[str]:
+    """What an index that divides texts at spaces only holds as one term, such as `foo_bar`."""
+    if tokenization not in ("lowercase", "whitespace"):
+        return []
+    pieces = [piece.strip(_MARKS) for piece in text.split()]
+    if tokenization == "lowercase":
+        return pieces
+    # It minds capital letters, which begin a sentence or a title.
+    return [spelled for piece in pieces for spelled in (piece, piece.lower(), piece[:1].upper() + piece[1:])]
+
+
+# What stands around a word and is none of it.
+_MARKS = ".,;:!?\"'()[]"
 _SEARCHED_FOR_GROUPS = 8
 # Weaviate gives no more to one request, unless it is told to.
 _MOST = 10_000
@@ -133,6 +147,7 @@ class CollectionSearch:
         index: the vector that is searched; None for none.
         vector_weight: the share of the vectors in the order, 0 to 1.
         per_document: most results of one document; 0 for any number.
+        tokenization: how the index divides the text.
     """
 
     mapping: PropertyMapping
@@ -140,10 +155,11 @@ class CollectionSearch:
     index: VectorIndex | None
     vector_weight: float
     per_document: int = 0
+    tokenization: str = ""
 
     async def run(self, collection: CollectionAsync[Any, Any], statistics: Statistics, search: Search) -> Pool:
         """The candidates for one text, each with its object; several requests at once."""
-        terms = terms_of(search.text, stored_stems=bool(self.mapping.stems))
+        terms = terms_of(search.text, stored_stems=bool(self.mapping.stems), tokenization=self.tokenization)
         by_vector = self.index is not None and (search.vector is not None or self.index.by_server)
         by_words = bool(terms.stems) and (self.vector_weight < 1 or not by_vector)
         lexical, near, _ = await together(
