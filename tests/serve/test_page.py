@@ -171,6 +171,35 @@ def test_stages_and_the_answer_are_seen_as_they_happen_and_an_answer_can_be_stop
         assert page.locator(".findings li").first.is_visible()
 
 
+@pytest.mark.parametrize("where", ["another conversation", "a new one"])
+def test_whoever_leaves_while_an_answer_comes_is_where_they_went(chromium: Browser, written: Written, where: str):
+    forget_all(written.address)
+    with page_of(chromium, written.address) as opened:
+        page = opened.page
+        current = page.locator("#threads a[aria-current]")
+        ask(page, "How often is fan 5 oiled?")
+        first = page.url
+        page.get_by_text("New conversation").click()
+        page.locator(".welcome").wait_for()
+        with written.model.held():
+            page.fill(".composer textarea", QUESTION)
+            page.keyboard.press("Enter")
+            page.locator(".steps li", has_text="knowledge_base").first.wait_for()
+            until(page, lambda: current.count() == 1)
+            if where == "another conversation":
+                page.locator("#threads a", has_text="fan 5").click()
+                page.locator(".turn footer").wait_for()
+            else:
+                page.get_by_text("New conversation").click()
+                page.locator(".welcome").wait_for()
+            # What the page does when it hears that the answer was broken off.
+            page.wait_for_timeout(300)
+        wanted = (first, "fan 5") if where == "another conversation" else (f"{written.address}/", "")
+        assert page.url == wanted[0]
+        assert "".join(current.all_inner_texts()).count(wanted[1] or "?") == bool(wanted[1])
+        assert QUESTION not in page.title()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_is_read_at_400_pixels_and_in_russian(chromium: Browser, address: str, scheme: str):
     narrow: dict[str, Any] = {"viewport": {"width": 400, "height": 800}, "locale": "ru-RU", "color_scheme": scheme}

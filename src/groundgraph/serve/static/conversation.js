@@ -150,7 +150,11 @@ async function take(question, parent) {
   article.scrollIntoView({ block: "start" });
   look(true);
   try {
-    if (!here) thread = here = (await ask("POST", "/api/threads", { title: question })).id;
+    if (!here) {
+      const started = (await ask("POST", "/api/threads", { title: question })).id;
+      mine.signal.throwIfAborted();
+      thread = here = started;
+    }
     changed(here);
     await follow(told("POST", `/api/threads/${here}/turns`, { question, parent }, mine.signal), kept, article);
   } catch (error) {
@@ -160,7 +164,7 @@ async function take(question, parent) {
     if (thread === here) failed(article, message, () => take(question, parent));
   }
   ended(mine);
-  if (here) changed(here);
+  if (here && thread === here) changed(here); // whoever has left meanwhile stays where they went
 }
 
 /** @param {AbortController} mine */
