@@ -200,6 +200,20 @@ def test_whoever_leaves_while_an_answer_comes_is_where_they_went(chromium: Brows
         assert QUESTION not in page.title()
 
 
+def test_enter_while_an_answer_comes_neither_stops_it_nor_loses_what_was_typed(chromium: Browser, written: Written):
+    with page_of(chromium, written.address) as opened:
+        page = opened.page
+        with written.model.held():
+            page.fill(".composer textarea", QUESTION)
+            page.keyboard.press("Enter")
+            page.locator(".steps li", has_text="knowledge_base").first.wait_for()
+            page.fill(".composer textarea", "And pump 18?")
+            page.keyboard.press("Enter")
+        page.locator(".turn footer").wait_for()
+        assert page.input_value(".composer textarea") == "And pump 18?"
+        assert page.locator(".asked").all_inner_texts() == [QUESTION]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_is_read_at_400_pixels_and_in_russian(chromium: Browser, address: str, scheme: str):
     narrow: dict[str, Any] = {"viewport": {"width": 400, "height": 800}, "locale": "ru-RU", "color_scheme": scheme}

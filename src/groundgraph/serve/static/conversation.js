@@ -25,7 +25,9 @@ export function conversationPane(onChange) {
   send = signButton("send", word("ask"), { type: "submit", class: "main" });
   field.addEventListener("input", grow);
   field.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) event.preventDefault(), submit();
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    if (!running) submit(); // whoever types the next question does not mean to stop the answer
   });
   const form = el("form", { class: "composer", submit: (event) => (event.preventDefault(), submit()) }, field, send);
   const title = el("h1", { id: "titled", class: "vh" }, word("title"));
