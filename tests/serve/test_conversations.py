@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,32 @@ async def test_a_conversation_that_is_deleted_when_a_question_has_just_come_stay
         assert graph.store is not None
         assert await graph.store.asearch(("groundgraph",)) == []
         assert not (await graph.aget_state({"configurable": {"thread_id": thread}})).values
+
+
+@pytest.mark.covers("U13")
+@pytest.mark.parametrize("change", ["question", "mark"])
+async def test_what_comes_while_its_conversation_is_deleted_brings_nothing_back(settings: Any, change: str):
+    async with open_graph(settings) as graph:
+        conversations = GraphConversations(graph)
+        thread = (await conversations.start(NOBODY, QUESTION)).id
+        turn = await take(conversations, thread, QUESTION)
+        assert graph.store is not None
+        read = graph.store.aget
+
+        async def deleted_behind(*arguments: Any, **options: Any) -> Any:
+            found = await read(*arguments, **options)
+            graph.store.aget = read
+            await conversations.delete(NOBODY, thread)
+            return found
+
+        graph.store.aget = deleted_behind
+        with suppress(NotFound):
+            if change == "mark":
+                await conversations.mark(NOBODY, thread, turn, {"mark": "bad"})
+            else:
+                await take(conversations, thread, "And pump 18?")
+        assert await conversations.threads(NOBODY) == []
+        assert await graph.store.asearch(("groundgraph",)) == []
 
 
 async def test_behind_a_turn_that_was_pruned_nothing_begins_with_an_empty_memory(settings: Any):

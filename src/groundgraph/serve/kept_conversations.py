@@ -34,6 +34,7 @@ from groundgraph.storage.records import items_below
 
 _ALL = conversation_namespace("-")[:-1]
 _HEAD = "head"
+_LAST = "last"
 _MOST = 1000
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -65,8 +66,13 @@ class KeptThreads:
 
     async def threads(self, user: User) -> list[Thread]:
         """See `Conversations.threads`."""
-        found = await self._store.asearch(_ALL, filter={"kind": _HEAD, "owner": user.identity}, limit=_MOST)
-        listed = [Thread(item.value["id"], item.value["title"], item.value["at"]) for item in found]
+        heads, lasts = [
+            await self._store.asearch(_ALL, filter={"kind": kind, "owner": user.identity}, limit=_MOST)
+            for kind in (_HEAD, _LAST)
+        ]
+        asked = {item.value["thread"]: item.value["at"] for item in lasts}
+        known = [item.value for item in heads]
+        listed = [Thread(head["id"], head["title"], asked.get(head["id"], head["at"])) for head in known]
         return sorted(listed, key=lambda thread: thread.at, reverse=True)
 
     async def start(self, user: User, title: str, thread_id: str = "") -> Thread:
@@ -75,14 +81,6 @@ class KeptThreads:
         thread = Thread(thread_id or secrets.token_hex(8), shown, time.time())
         await self._write(user, thread.id, _HEAD, {"kind": _HEAD, "owner": user.identity, **vars(thread)})
         return thread
-
-    async def touch(self, user: User, thread: str) -> None:
-        """The thread was asked in now.
-
-        Raises:
-            NotFound: there is none.
-        """
-        await self._write(user, thread, _HEAD, {**await self.head(user, thread), "at": time.time()})
 
     async def head(self, user: User, thread: str) -> dict[str, Any]:
         """What is kept of a thread itself.
@@ -106,9 +104,11 @@ class KeptThreads:
 
     async def begin(self, user: User, thread: str, parent: str, question: str) -> str:
         """A turn that begins; its id."""
-        turn = secrets.token_hex(6)
+        turn, at = secrets.token_hex(6), time.time()
         value = {"kind": "turn", "owner": user.identity, "thread": thread, "id": turn, "parent": parent}
-        kept = {"question": clean_text(question), "at": time.time(), "settings": self._settings}
+        kept = {"question": clean_text(question), "at": at, "settings": self._settings}
+        # The head stays as it is: written anew, it would bring back a thread that was deleted meanwhile.
+        await self._write(user, thread, _LAST, {"kind": _LAST, "owner": user.identity, "thread": thread, "at": at})
         await self._write(user, thread, turn, {**value, **kept})
         return turn
 
@@ -311,7 +311,10 @@ class KeptConversations(ABC):
 
     async def mark(self, user: User, thread: str, turn: str, mark: Mapping[str, str]) -> None:
         """See `Conversations`."""
-        await self.kept(user).change(user, thread, turn, mark=dict(mark))
+        kept = self.kept(user)
+        await kept.node(user, thread, turn)
+        async with self._undeleted(user, thread):
+            await kept.change(user, thread, turn, mark=dict(mark))
 
     async def record(self, user: User, thread: str, turn: str) -> dict[str, Any]:
         """See `Conversations`."""
@@ -323,7 +326,7 @@ class KeptConversations(ABC):
     async def ask(self, user: User, thread: str, asked: Asked) -> AsyncGenerator[Event]:
         """See `Conversations`."""
         kept = self.kept(user)
-        await kept.touch(user, thread)
+        await kept.head(user, thread)
         point, before = await self._place(user, thread, asked.parent)
         async with self._undeleted(user, thread):
             turn = await kept.begin(user, thread, asked.parent, asked.question)
@@ -356,8 +359,8 @@ class KeptConversations(ABC):
 
     @asynccontextmanager
     async def _undeleted(self, user: User, thread: str) -> AsyncIterator[None]:
-        """Within it, a turn is taken; what it wrote to a thread that was deleted is forgotten, which nobody would see
-        any more. A thread is deleted before a run has it, or after; while it runs, whoever deletes waits."""
+        """Within it, something is written to a thread, and forgotten where that was deleted: nobody would see it any
+        more. A thread is deleted before a run has it, or after; while it runs, whoever deletes waits."""
         try:
             yield
         finally:
