@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,20 @@ async def test_behind_a_first_question_that_was_cut_each_first_question_begins_t
             assert [message.text for message in state.values["messages"] if message.type == "human"] == [question]
         assert [turn.parent for turn in await conversations.turns(NOBODY, thread)] == ["", "", first, "", ""]
         assert "90 days" in (await conversations.record(NOBODY, thread, last))["answer"]
+
+
+@pytest.mark.covers("U8")
+async def test_of_two_first_questions_at_once_neither_goes_on_behind_the_other(settings: Any):
+    async with open_graph(settings) as graph:
+        conversations = GraphConversations(graph)
+        thread = (await conversations.start(NOBODY, QUESTION)).id
+        questions = (QUESTION, "Where does pump 18 stand?")
+        turns = await asyncio.gather(*(take(conversations, thread, question) for question in questions))
+        for turn, question in zip(turns, questions, strict=True):
+            await take(conversations, thread, "And its filter?", turn)
+            state = await graph.aget_state({"configurable": {"thread_id": thread}})
+            asked = [message.text for message in state.values["messages"] if message.type == "human"]
+            assert asked == [question, "And its filter?"]
 
 
 @pytest.mark.covers("U13")

@@ -32,6 +32,7 @@ class GraphConversations(KeptConversations):
         """
         if graph.store is None or not graph.resources.settings.store_provenance:
             raise ConfigurationError([Problem("store_provenance", "a page shows turns from their records: set it")])
+        super().__init__()
         self.graph = graph
         self._kept = KeptThreads(graph.store, settings_hash(graph.resources.settings))
 

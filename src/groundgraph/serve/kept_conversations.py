@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakValueDictionary
 
 from langgraph.store.base import BaseStore, Item, PutOp
 
@@ -256,6 +258,9 @@ FIRST: Mapping[str, Any] = {"source": "input", "step": -1}
 class KeptConversations(ABC):
     """See `Conversations`; where the graph runs, and what keeps its threads, says who inherits."""
 
+    def __init__(self) -> None:
+        self._firsts: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
     @abstractmethod
     def kept(self, user: User) -> KeptThreads:
         """What is kept of the conversations of a user."""
@@ -327,8 +332,7 @@ class KeptConversations(ABC):
         """See `Conversations`."""
         kept = self.kept(user)
         await kept.head(user, thread)
-        point, before = await self._place(user, thread, asked.parent)
-        async with self._undeleted(user, thread):
+        async with self._placed(user, thread, asked.parent) as (point, before), self._undeleted(user, thread):
             turn = await kept.begin(user, thread, asked.parent, asked.question)
             yield {"begun": turn}
             said = [*asked.history, ("user", asked.question)]
@@ -356,6 +360,14 @@ class KeptConversations(ABC):
                 async for event in events:
                     yield event
             yield await self._ended(user, thread, turn, heard, before)
+
+    @asynccontextmanager
+    async def _placed(self, user: User, thread: str, parent: str) -> AsyncIterator[tuple[str, str]]:
+        """See `_place`. First questions come one after the other: where the conversation begins, only the run of the
+        very first tells, and another that did not know would go on behind it."""
+        first = self._firsts.setdefault(own_name(user, thread), asyncio.Lock())
+        async with nullcontext() if parent else first:
+            yield await self._place(user, thread, parent)
 
     @asynccontextmanager
     async def _undeleted(self, user: User, thread: str) -> AsyncIterator[None]:

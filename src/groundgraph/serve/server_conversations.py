@@ -127,6 +127,7 @@ class ServerConversations(KeptConversations):
     """
 
     def __init__(self, connect: Callable[[User], LangGraphClient], settings: str = "") -> None:
+        super().__init__()
         self._connect = connect
         self._settings = settings
 
