@@ -214,6 +214,27 @@ def test_enter_while_an_answer_comes_neither_stops_it_nor_loses_what_was_typed(c
         assert page.locator(".asked").all_inner_texts() == [QUESTION]
 
 
+def test_an_answer_that_comes_in_another_window_is_not_told_to_be_interrupted(chromium: Browser, written: Written):
+    with page_of(chromium, written.address) as opened:
+        page = opened.page
+        with written.model.held():
+            page.fill(".composer textarea", QUESTION)
+            page.keyboard.press("Enter")
+            page.locator(".steps li", has_text="knowledge_base").first.wait_for()
+            with page_of(chromium, page.url) as other:
+                other.page.get_by_text("This answer is still being written.").wait_for()
+                other.page.fill(".composer textarea", "And pump 18?")
+                other.page.keyboard.press("Enter")
+                other.page.locator(".failed", has_text="The answer before is still being written.").wait_for()
+            with page_of(chromium, page.url) as other:
+                other.page.get_by_text("This answer is still being written.").wait_for()
+                written.model.free()
+                other.page.locator(".turn footer").wait_for()
+                assert "90 days" in other.page.locator(".prose").inner_text()
+        page.locator(".turn footer").wait_for()
+        assert "90 days" in page.locator(".prose").inner_text()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_is_read_at_400_pixels_and_in_russian(chromium: Browser, address: str, scheme: str):
     narrow: dict[str, Any] = {"viewport": {"width": 400, "height": 800}, "locale": "ru-RU", "color_scheme": scheme}

@@ -77,6 +77,10 @@ class HeldModel:
         assert self._free.wait(120)
         return Reply(next(text for asked, text in ANSWERS.items() if asked in prompt.question))
 
+    def free(self) -> None:
+        """Lets it answer."""
+        self._free.set()
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """Within it nothing is answered."""
@@ -84,7 +88,7 @@ class HeldModel:
         try:
             yield
         finally:
-            self._free.set()
+            self.free()
 
 
 @dataclass(frozen=True)

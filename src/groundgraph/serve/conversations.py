@@ -61,6 +61,7 @@ class KeptTurn:
         outcome: how it ended; None for one that was interrupted.
         mark: what a person said of it: `good`, `bad` or nothing, with a comment.
         asked: what a person is asked by whose decision the turn goes on; None where it waits for nobody.
+        running: whether it is being taken, as far as this process knows.
     """
 
     id: str
@@ -70,6 +71,7 @@ class KeptTurn:
     outcome: Outcome | None = None
     mark: Mapping[str, str] = field(default_factory=dict)
     asked: Mapping[str, Any] | None = None
+    running: bool = False
 
 
 @dataclass(frozen=True)

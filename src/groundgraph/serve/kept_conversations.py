@@ -10,7 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -18,7 +18,7 @@ from langgraph.store.base import BaseStore, Item, PutOp
 
 from groundgraph.answers.provenance import conversation_namespace
 from groundgraph.core.characters import clean_text
-from groundgraph.core.errors import ReviewImpossible
+from groundgraph.core.errors import ReviewImpossible, ThreadBusy
 from groundgraph.core.evidence import preview
 from groundgraph.core.evidence_store import run_batch, unbroken
 from groundgraph.serve.conversations import (
@@ -194,6 +194,7 @@ def _turn(value: Mapping[str, Any]) -> KeptTurn:
 
 # Conversations over a turn graph, wherever it runs: the tree of their turns, and one run after the other.
 
+_UNDER_WAY = "The answer before is still being written. Ask when it is there."
 _UNDECIDED = "The answer before waits for a person. Decide about it first."
 _WAITS = (
     "The answer has little support and waits for a person, whom nobody can ask here: decide with Command(resume=…)."
@@ -260,6 +261,7 @@ class KeptConversations(ABC):
 
     def __init__(self) -> None:
         self._firsts: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._running: set[str] = set()
 
     @abstractmethod
     def kept(self, user: User) -> KeptThreads:
@@ -303,7 +305,8 @@ class KeptConversations(ABC):
 
     async def turns(self, user: User, thread: str) -> list[KeptTurn]:
         """See `Conversations`."""
-        return await self.kept(user).turns(user, thread)
+        found = await self.kept(user).turns(user, thread)
+        return [replace(turn, running=turn.id in self._running) for turn in found]
 
     async def find(self, user: User, said: str) -> tuple[str, str] | None:
         """See `Conversations`."""
@@ -334,18 +337,14 @@ class KeptConversations(ABC):
         await kept.head(user, thread)
         async with self._placed(user, thread, asked.parent) as (point, before), self._undeleted(user, thread):
             turn = await kept.begin(user, thread, asked.parent, asked.question)
-            yield {"begun": turn}
             said = [*asked.history, ("user", asked.question)]
             messages = tuple({"role": role, "content": text} for role, text in said)
             # Where a first question begins anew, so does the next.
             heard = Heard(before="" if asked.parent else point)
             run = Run(user, thread, point, messages, None, asked.context, asked.assistant)
-            async with aclosing(self.run(run, heard)) as events:
+            async with aclosing(self._taken(turn, run, heard, before, reviewed=asked.reviewed)) as events:
                 async for event in events:
                     yield event
-            if heard.waits is not None and not asked.reviewed:
-                raise ReviewImpossible(_WAITS)
-            yield await self._ended(user, thread, turn, heard, before)
 
     async def decide(self, user: User, thread: str, turn: str, decision: Mapping[str, Any]) -> AsyncGenerator[Event]:
         """See `Conversations`."""
@@ -354,12 +353,26 @@ class KeptConversations(ABC):
             raise NotFound("Nobody has to decide about this answer.")
         _, before = await self._place(user, thread, node["parent"])
         point = await self._kept_point(user, thread, node["after"])
-        heard = Heard()
-        async with self._undeleted(user, thread):
-            async with aclosing(self.run(Run(user, thread, point, decision=dict(decision)), heard)) as events:
+        run = Run(user, thread, point, decision=dict(decision))
+        taken = self._taken(turn, run, Heard(), before, reviewed=True)
+        async with self._undeleted(user, thread), aclosing(taken) as events:
+            async for event in events:
+                yield event
+
+    async def _taken(self, turn: str, run: Run, heard: Heard, before: str, *, reviewed: bool) -> AsyncGenerator[Event]:
+        """What is told of a turn while it is taken, and how it ended."""
+        self._running.add(turn)
+        try:
+            if run.decision is None:
+                yield {"begun": turn}
+            async with aclosing(self.run(run, heard)) as events:
                 async for event in events:
                     yield event
-            yield await self._ended(user, thread, turn, heard, before)
+            if heard.waits is not None and not reviewed:
+                raise ReviewImpossible(_WAITS)
+            yield await self._ended(run.user, run.thread, turn, heard, before)
+        finally:
+            self._running.discard(turn)
 
     @asynccontextmanager
     async def _placed(self, user: User, thread: str, parent: str) -> AsyncIterator[tuple[str, str]]:
@@ -403,6 +416,8 @@ class KeptConversations(ABC):
         if parent:
             node = await kept.node(user, thread, parent)
             if "said" not in node:
+                if parent in self._running:
+                    raise ThreadBusy(_UNDER_WAY)
                 waits = node.get("asked") is not None
                 raise NotFound(_UNDECIDED if waits else "The turn before was interrupted. Ask its question again.")
             return await self._kept_point(user, thread, node["after"]), node["said"]

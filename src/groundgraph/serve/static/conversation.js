@@ -109,12 +109,31 @@ function about(kept) {
 async function load(kept) {
   const article = document.getElementById(`turn-${kept.id}`);
   if (!article) return;
+  if (kept.running) return void underWay(article, kept);
   if (kept.asked) return waiting(article, kept.asked, about(kept));
   if (!kept.outcome) return failed(article, word("interrupted"), () => take(kept.question, kept.parent));
   try {
     answered(article, await ask("GET", `/api/threads/${thread}/turns/${kept.id}`), about(kept));
   } catch (error) {
     failed(article, messageOf(error), () => load(kept));
+  }
+}
+
+/** A turn that is taken for another window, or still is for this one before it was loaded anew. @param {HTMLElement} article @param {Kept} kept */
+async function underWay(article, kept) {
+  const here = thread;
+  article.querySelector(".body")?.replaceChildren(el("p", { class: "under-way", role: "status" }, word("under_way")));
+  try {
+    while (kept.running) {
+      await new Promise((later) => setTimeout(later, 1000));
+      if (!article.isConnected) return;
+      /** @type {Kept[]} */
+      const found = (await ask("GET", `/api/threads/${here}`)).turns;
+      Object.assign(kept, found.find((one) => one.id === kept.id));
+    }
+    await load(kept);
+  } catch (error) {
+    failed(article, messageOf(error), () => underWay(article, kept));
   }
 }
 
@@ -143,7 +162,7 @@ async function take(question, parent) {
   const mine = (running = new AbortController());
   let here = thread;
   /** @type {Kept} */
-  const kept = { id: `new-${(begun += 1)}`, parent, question, outcome: null, mark: {}, asked: null };
+  const kept = { id: `new-${(begun += 1)}`, parent, question, outcome: null, mark: {}, asked: null, running: true };
   turns.push(kept);
   leaf = kept.id;
   document.body.classList.remove("empty");
@@ -165,6 +184,7 @@ async function take(question, parent) {
     const message = mine.signal.aborted ? word("stopped") : messageOf(error);
     if (thread === here) failed(article, message, () => take(question, parent));
   }
+  kept.running = false;
   ended(mine);
   if (here && thread === here) changed(here); // whoever has left meanwhile stays where they went
 }

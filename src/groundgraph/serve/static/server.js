@@ -20,6 +20,7 @@
  * @property {string | null} outcome
  * @property {Mark} mark
  * @property {Review | null} asked
+ * @property {boolean} running whether it is being taken, here or in another window
  *
  * @typedef {{label: number, title: string, section: string, shown: string, source: string, quote: string}} Citation
  * @typedef {object} Answer
