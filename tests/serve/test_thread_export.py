@@ -10,6 +10,9 @@ import pytest
 from markdown_it import MarkdownIt
 from served import PUMPS, filled, serving
 
+from groundgraph import open_graph
+from groundgraph.graph.prune_checkpoints import prune_checkpoints
+from groundgraph.serve.app import Served, serve_app
 from groundgraph.serve.page_api import turn_markdown
 
 
@@ -40,6 +43,26 @@ def test_a_conversation_is_exported_with_its_branches(tmp_path: Path):
         assert given["turns"][1]["outcome"] == "insufficient"
         assert given["turns"][2]["citations"][0]["quote"] in PUMPS
         assert httpx.get(f"{url}/api/threads/{thread}/export.exe").status_code == 404
+
+
+@pytest.mark.covers("U8")
+async def test_of_a_turn_whose_record_was_pruned_the_question_is_exported(tmp_path: Path):
+    async with open_graph(filled(tmp_path, {"pumps.md": PUMPS})) as graph:
+        page = httpx.ASGITransport(serve_app(graph, Served()))
+        async with httpx.AsyncClient(transport=page, base_url="http://localhost") as client:
+            thread = (await client.post("/api/threads", json={"title": "Pumps"})).json()["id"]
+            turn = ""
+            for question in ("How often is pump 17 serviced?", "Where does pump 18 stand?"):
+                body = {"question": question, "parent": turn}
+                told = await client.post(f"/api/threads/{thread}/turns", json=body)
+                turn = json.loads(told.text.splitlines()[-1])["ended"]
+            await prune_checkpoints(graph, keep_turns=1, older_than=None)
+            text = (await client.get(f"/api/threads/{thread}/export.md")).text
+            given = (await client.get(f"/api/threads/{thread}/export.json")).json()["turns"]
+            gone = await client.get(f"/api/threads/{thread}/turns/{given[0]['id']}")
+    assert text.startswith("# Pumps\n\n**How often is pump 17 serviced?**\n\n**Where does pump 18 stand?**\n\n")
+    assert [(one["outcome"], "answer" in one) for one in given] == [("answered", False), ("answered", True)]
+    assert (gone.status_code, gone.json()) == (404, {"error": "What was kept of this answer is not there any more."})
 
 
 def test_only_labels_of_citations_become_footnotes():

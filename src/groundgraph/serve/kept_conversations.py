@@ -18,7 +18,7 @@ from langgraph.store.base import BaseStore, Item, PutOp
 
 from groundgraph.answers.provenance import conversation_namespace
 from groundgraph.core.characters import clean_text
-from groundgraph.core.errors import ReviewImpossible, ThreadBusy
+from groundgraph.core.errors import EvidenceMissing, ReviewImpossible, ThreadBusy
 from groundgraph.core.evidence import preview
 from groundgraph.core.evidence_store import run_batch, unbroken
 from groundgraph.serve.conversations import (
@@ -194,6 +194,7 @@ def _turn(value: Mapping[str, Any]) -> KeptTurn:
 
 # Conversations over a turn graph, wherever it runs: the tree of their turns, and one run after the other.
 
+_GONE = "What was kept of this answer is not there any more."
 _UNDER_WAY = "The answer before is still being written. Ask when it is there."
 _UNDECIDED = "The answer before waits for a person. Decide about it first."
 _WAITS = (
@@ -329,7 +330,10 @@ class KeptConversations(ABC):
         node = await self.kept(user).node(user, thread, turn)
         if "record" not in node:
             raise NotFound("This turn was interrupted, so there is no answer.")
-        return await self.recorded(user, thread, node)
+        try:
+            return await self.recorded(user, thread, node)
+        except (EvidenceMissing, NotFound):
+            raise NotFound(_GONE) from None
 
     async def ask(self, user: User, thread: str, asked: Asked) -> AsyncGenerator[Event]:
         """See `Conversations`."""

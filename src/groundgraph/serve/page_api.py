@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, Literal, TypeVar
@@ -90,7 +90,7 @@ def thread_json(title: str, turns: Sequence[KeptTurn], records: Mapping[str, Rec
 def _turn_json(turn: KeptTurn, record: Record | None) -> dict[str, Any]:
     kept = {"id": turn.id, "parent": turn.parent, "at": turn.at, "question": turn.question, "mark": dict(turn.mark)}
     if record is None:
-        return {**kept, "outcome": None}
+        return {**kept, "outcome": turn.outcome}
     told = {name: record[name] for name in ("outcome", "answer", "notes")}
     return {**kept, **told, "citations": citations_of(record)}
 
@@ -389,8 +389,11 @@ class _Api:
         titles = {known.id: known.title for known in await self._conversations.threads(request["user"])}
         if kind not in ("md", "json"):
             raise NotFound("A conversation is exported as Markdown (md) or as json.")
-        ended = [turn.id for turn in turns if turn.outcome]
-        records = {turn: await self._conversations.record(request["user"], thread, turn) for turn in ended}
+        records: dict[str, Record] = {}
+        for turn in turns:
+            # Of one that was cut there is no record, and old ones are pruned.
+            with suppress(NotFound):
+                records[turn.id] = await self._conversations.record(request["user"], thread, turn.id)
         headers = {"content-disposition": f'attachment; filename="conversation.{kind}"'}
         if kind == "json":
             return JSONResponse(thread_json(titles.get(thread, ""), turns, records), headers=headers)
