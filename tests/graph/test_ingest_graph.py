@@ -161,6 +161,8 @@ async def test_an_asynchronous_iterator_of_documents(tmp_path):
         ({"documents": [{"name": "a", "text": "b", "parts": [{"from": 0}]}]}, "'a' has parts"),
         ({"documents": [{"name": "a", "text": "b", "warnings": 1}]}, "'a' has parts, headings or warnings"),
         ({"paths": [17]}, "'paths' must be a list of files"),
+        ({"paths": ["a\0.md"]}, "A path cannot hold the character U\\+0000"),
+        ({"rebuild": "false"}, "'rebuild' is true or false, not a str"),
         ({}, "nothing to ingest"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from turns import docs
 
 from groundgraph import ingest_graph, load_settings, retrieval_graph, turn_graph
-from groundgraph.core.errors import InputInvalid
+from groundgraph.core.errors import InputInvalid, NothingToResume
 from groundgraph.graph.server_ask import ask_graph
 from groundgraph.graph.studio import description_of
 from groundgraph.testing import ScriptedChatModel
@@ -123,3 +123,10 @@ async def test_the_narrow_graph_refuses_what_asks_nothing_under_a_name_that_it_k
     with pytest.raises(InputInvalid) as refused:
         await built.ainvoke(given)
     assert told in str(refused.value)
+
+
+@pytest.mark.covers("T6")
+@pytest.mark.parametrize("name", ["ask", "ingest"])
+async def test_no_input_where_nothing_is_under_way_is_told(name: str) -> None:
+    with pytest.raises(NothingToResume, match="to go on with: None resumes one that was cut"):
+        await {**graphs(), "ask": ask_graph(graphs()["turn"])}[name].ainvoke(None)

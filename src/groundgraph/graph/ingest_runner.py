@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 from groundgraph.core.errors import InputInvalid
 from groundgraph.core.registry import nearest
 from groundgraph.graph.ingest_resources import SharedStore
+from groundgraph.graph.stopped_turns import told_nothing_is_there
 from groundgraph.ingest.ingest_report import ReportValues, combined
 from groundgraph.ingest.readers import READERS, Readers
 from groundgraph.nodes.ingest.find_documents import PASSED_IN
@@ -24,7 +25,8 @@ from groundgraph.resilience.blocking import iterate_in_background, run_blocking,
 # steps. The limit of a parent graph, or of a server, does not hold here for the same reason.
 RECURSION_LIMIT = 1_000_000_000
 GIVEN = "passed_in"
-_INPUT = ("paths", "documents", "dry_run", "rebuild", "follow_links", GIVEN)
+_CHOICES = ("dry_run", "rebuild", "follow_links")
+_INPUT = ("paths", "documents", *_CHOICES, GIVEN)
 
 
 class IngestOutput(TypedDict):
@@ -67,6 +69,7 @@ class IngestRunner(CompiledStateGraph[Any, Any, Any, Any]):
 
         Raises:
             InputInvalid: there is nothing to ingest, or something that is no document.
+            NothingToResume: there is no input, and no ingest that was cut.
             EmbeddingModelChanged: the base holds vectors of another embedding model.
             SchemaVersionUnsupported: a newer groundgraph wrote the base.
             StorageLocked: another process held the base for too long; what was written stays.
@@ -77,8 +80,9 @@ class IngestRunner(CompiledStateGraph[Any, Any, Any, Any]):
         async with self.base.in_use():
             items = super().astream(given, unbounded, **kwargs)
             try:
-                async for item in items:
-                    yield item
+                with told_nothing_is_there("ingest", "Name paths or documents."):
+                    async for item in items:
+                        yield item
             finally:
                 await run_blocking(readers.close)
                 await items.aclose()  # type: ignore[attr-defined]
@@ -124,13 +128,15 @@ def _without_documents(given: Any, config: RunnableConfig) -> tuple[Any, Runnabl
     unknown = [name for name in given if name not in _INPUT]
     if unknown:
         raise InputInvalid(f"An ingest has no key '{unknown[0]}'.{nearest(str(unknown[0]), list(_INPUT))}")
+    for name in _CHOICES:
+        # A text is true whatever it says, "false" too.
+        if not isinstance(given.get(name), bool | None):
+            raise InputInvalid(f"'{name}' is true or false, not a {type(given[name]).__name__}.")
     documents = given.get("documents")
     rest = {name: value for name, value in given.items() if name != "documents"}
     complete = {
         "paths": [],
-        "dry_run": False,
-        "rebuild": False,
-        "follow_links": False,
+        **dict.fromkeys(_CHOICES, False),
         **rest,
         GIVEN: documents is not None,
     }

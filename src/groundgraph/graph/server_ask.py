@@ -19,7 +19,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from groundgraph.core.turn_values import Choice, Citation, Outcome
-from groundgraph.graph.stopped_turns import refuse_undue_decision
+from groundgraph.graph.stopped_turns import refuse_undue_decision, told_nothing_is_there
 from groundgraph.graph.studio import with_defaults
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.nodes.begin_turn import check_command, check_keys
@@ -70,15 +70,16 @@ class AskGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
         Raises:
             InputInvalid: the input asks nothing, or is a command that does more than go on with a turn.
-            NothingToResume: it brings a decision that nobody waits for.
+            NothingToResume: it brings a decision that nobody waits for, or is none where nothing is under way.
         """
         if isinstance(input, Mapping):
             check_keys(input, list(AskInput.__annotations__))
         if isinstance(input, Command):
             check_command(input)
             await refuse_undue_decision(self, input, ensure_config(config))
-        async for item in super().astream(input, config, **kwargs):
-            yield item
+        with told_nothing_is_there("question", "Ask one."):
+            async for item in super().astream(input, config, **kwargs):
+                yield item
 
     def get_context_jsonschema(self) -> dict[str, Any] | None:
         """As LangGraph's, with the values of the settings as defaults."""

@@ -3,8 +3,8 @@ kept the outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
@@ -13,6 +13,7 @@ from langgraph._internal._config import ensure_config
 from langgraph._internal._constants import CONF, CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_RUNTIME, INTERRUPT
 from langgraph.channels import EphemeralValue
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import EmptyInputError
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Command, StateSnapshot
@@ -98,6 +99,20 @@ async def refuse_gone_checkpoint(graph: CompiledStateGraph[Any, Any, Any, Any], 
             "pruned. Leave checkpoint_id out to go on from the end of the thread, or take one that "
             "aget_state_history tells."
         )
+
+
+@contextmanager
+def told_nothing_is_there(what: str, begin: str) -> Iterator[None]:
+    """Within it, a run without an input on which nothing is under way is refused as a user is told.
+
+    Raises:
+        NothingToResume: there is none.
+    """
+    try:
+        yield
+    except EmptyInputError as error:
+        told = f"There is no {what} to go on with: None resumes one that was cut. {begin}"
+        raise NothingToResume(told) from error
 
 
 def _goes_on(given: Any) -> bool:

@@ -173,9 +173,12 @@ def _paths(given: Any) -> list[str]:
     """The paths of an input, one of which may stand alone."""
     listed = [given] if isinstance(given, str | os.PathLike) else given or ()
     try:
-        return [os.fspath(path) for path in listed]
+        paths = [os.fsdecode(path) for path in listed]
     except TypeError as error:
         raise InputInvalid(f"'paths' must be a list of files, folders and web addresses: {error}") from error
+    if any("\0" in path for path in paths):
+        raise InputInvalid("A path cannot hold the character U+0000.")
+    return paths
 
 
 def _found(
