@@ -318,3 +318,24 @@ def test_a_question_that_is_refused_is_not_lost(chromium: Browser, address: str)
             assert page.locator(".asked", has_text="And pump 18").count() == 1
             page.get_by_text("New conversation").click()
             page.locator(".welcome").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("told", "answer"),
+    [
+        ("The server cannot be reached.", None),
+        ("The connection to the server broke off.", {"body": '{"begun": "a1"}\n{"text": "Half of it"}\n'}),
+        ("You are signed out.", {"status": 401, "json": {"error": "Sign in: Authorization: Bearer TOKEN."}}),
+    ],
+)
+def test_what_became_of_a_server_is_told_in_the_words_of_the_page(
+    chromium: Browser, address: str, told: str, answer: dict[str, Any] | None
+):
+    with page_of(chromium, address) as opened:
+        page = opened.page
+        ask(page, QUESTION)
+        page.route("**/turns", lambda route: route.fulfill(**answer) if answer else route.abort())
+        page.fill(".composer textarea", "And pump 18?")
+        page.keyboard.press("Enter")
+        page.locator(".failed", has_text=told).wait_for()
+        assert page.locator(".turn", has_text="Half of it").count() == 0

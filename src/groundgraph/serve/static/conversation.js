@@ -220,6 +220,7 @@ function redrawPath(kept) {
 /** @param {AsyncIterable<any>} events @param {Kept} kept @param {HTMLElement} article */
 async function follow(events, kept, article) {
   const steps = progress(article);
+  let over = false;
   for await (const event of events) {
     if (event.begun) {
       kept.id = leaf = event.begun;
@@ -228,6 +229,7 @@ async function follow(events, kept, article) {
     if (event.stage) steps.stage(event.stage);
     if (event.text) steps.text(event.text);
     if (event.error) throw new Error(event.error);
+    over ||= Boolean(event.waits || event.ended);
     if (event.waits) {
       kept.asked = event.asked;
       waiting(article, event.asked, about(kept));
@@ -241,4 +243,5 @@ async function follow(events, kept, article) {
       announce(`${event.outcome.called}. ${article.querySelector(".prose")?.textContent ?? ""}`);
     }
   }
+  if (!over) throw new Error(word("broken_off")); // a proxy ended it: what is there was never checked
 }

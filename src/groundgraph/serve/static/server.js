@@ -1,5 +1,7 @@
 // What the server is asked for, and what it tells.
 
+import { word } from "./dom.js";
+
 /**
  * @typedef {{id: string, title: string, at: number}} Thread `at` in seconds since the epoch
  * @typedef {{mark?: string, comment?: string}} Mark
@@ -72,14 +74,22 @@ export function address(path) {
   return chosen ? `.${path}?language=${encodeURIComponent(chosen)}` : `.${path}`;
 }
 
+/** Tells a failure in the words of the page, once it has them: those of the browser are for whoever writes pages. @param {string} name @returns {(error: any) => never} */
+function lost(name) {
+  return (error) => {
+    throw new Error(word(name) || error.message);
+  };
+}
+
 /** @param {string} method @param {string} path @param {any} [body] @param {AbortSignal} [signal] */
 async function sent(method, path, body, signal) {
   /** @type {RequestInit} */
   const given = { method, signal };
   if (body instanceof Blob) given.body = body;
   else if (body !== undefined) Object.assign(given, { headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-  const answer = await fetch(address(path), given);
+  const answer = await fetch(address(path), given).catch(lost("unreachable"));
   if (answer.ok) return answer;
+  if (answer.status === 401 && path !== "/sign-in") throw new Refused(401, word("signed_out"));
   const told = await answer.json().catch(() => ({}));
   throw new Refused(answer.status, told.error ?? answer.statusText);
 }
@@ -100,7 +110,7 @@ export async function* told(method, path, body, signal) {
   const reader = /** @type {ReadableStream} */ (answer.body).pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   while (true) {
-    const { done, value } = await reader.read();
+    const { done, value } = await reader.read().catch(lost("broken_off"));
     if (done) return;
     const lines = (rest + value).split("\n");
     rest = lines.pop() ?? "";

@@ -45,7 +45,9 @@ function row(list, file) {
 
 /** @param {File} file @param {Takes} takes @param {{made: HTMLElement, state: HTMLElement}} row */
 async function one(file, takes, { made, state }) {
+  let over = false;
   const end = (/** @type {string} */ looks, /** @type {string} */ message) => {
+    over = true;
     made.className = looks;
     state.textContent = message;
     made.querySelector("progress")?.remove();
@@ -61,6 +63,7 @@ async function one(file, takes, { made, state }) {
       if (event.error || event.failed) end("refused", event.error ?? event.failed);
       if ("taken" in event) end("taken", [word("upload_taken", { count: event.taken }), ...event.warnings].join(" "));
     }
+    if (!over) end("refused", word("broken_off"));
   } catch (error) {
     end("refused", messageOf(error));
   }
