@@ -14,6 +14,7 @@ from groundgraph import load_settings, open_graph
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.graph.prune_checkpoints import prune_checkpoints
+from groundgraph.serve import kept_conversations
 from groundgraph.serve.conversations import Asked, NotFound, User
 from groundgraph.serve.graph_conversations import GraphConversations
 from groundgraph.testing import Reply, ScriptedChatModel
@@ -182,6 +183,21 @@ async def test_what_comes_while_its_conversation_is_deleted_brings_nothing_back(
                 await take(conversations, thread, "And pump 18?")
         assert await conversations.threads(NOBODY) == []
         assert await graph.store.asearch(("groundgraph",)) == []
+
+
+async def test_the_oldest_of_many_conversations_and_of_many_turns_are_there(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(kept_conversations, "_PAGE", 3)
+    async with open_graph(settings) as graph:
+        conversations = GraphConversations(graph)
+        started = [(await conversations.start(NOBODY, f"Pump {number}")).id for number in range(7)]
+        turn, turns = "", []
+        for _ in range(4):
+            turns.append(turn := await take(conversations, started[0], QUESTION, turn))
+        assert {thread.id for thread in await conversations.threads(NOBODY)} == {*started}
+        assert (await conversations.threads(NOBODY))[0].id == started[0]
+        assert [kept.id for kept in await conversations.turns(NOBODY, started[0])] == turns
 
 
 async def test_behind_a_turn_that_was_pruned_nothing_begins_with_an_empty_memory(settings: Any):

@@ -37,7 +37,7 @@ from groundgraph.storage.records import items_below
 _ALL = conversation_namespace("-")[:-1]
 _HEAD = "head"
 _LAST = "last"
-_MOST = 1000
+_PAGE = 1000
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -68,12 +68,8 @@ class KeptThreads:
 
     async def threads(self, user: User) -> list[Thread]:
         """See `Conversations.threads`."""
-        heads, lasts = [
-            await self._store.asearch(_ALL, filter={"kind": kind, "owner": user.identity}, limit=_MOST)
-            for kind in (_HEAD, _LAST)
-        ]
-        asked = {item.value["thread"]: item.value["at"] for item in lasts}
-        known = [item.value for item in heads]
+        known, lasts = [await self._found(_ALL, kind=kind, owner=user.identity) for kind in (_HEAD, _LAST)]
+        asked = {last["thread"]: last["at"] for last in lasts}
         listed = [Thread(head["id"], head["title"], asked.get(head["id"], head["at"])) for head in known]
         return sorted(listed, key=lambda thread: thread.at, reverse=True)
 
@@ -100,9 +96,8 @@ class KeptThreads:
     async def nodes(self, user: User, thread: str) -> list[dict[str, Any]]:
         """The turns of a thread as they are kept, the oldest first."""
         space = conversation_namespace(own_name(user, thread))
-        found = await self._store.asearch(space, filter={"kind": "turn"}, limit=_MOST)
-        # Some stores take a prefix by its characters.
-        return sorted((item.value for item in found if item.namespace == space), key=lambda value: value["at"])
+        found = await self._found(space, kind="turn", owner=user.identity, thread=thread)
+        return sorted(found, key=lambda value: value["at"])
 
     async def begin(self, user: User, thread: str, parent: str, question: str) -> str:
         """A turn that begins; its id."""
@@ -131,10 +126,9 @@ class KeptThreads:
 
     async def find(self, user: User, said: str) -> tuple[str, str] | None:
         """See `Conversations.find`."""
-        wanted = {"kind": "turn", "owner": user.identity, "said": said}
-        found = await self._store.asearch(_ALL, filter=wanted, limit=_MOST)
+        found = await self._found(_ALL, kind="turn", owner=user.identity, said=said)
         # The same may have been said in several conversations.
-        last = max((item.value for item in found), key=lambda value: value["at"], default=None)
+        last = max(found, key=lambda value: value["at"], default=None)
         return (last["thread"], last["id"]) if last else None
 
     async def keep_record(self, user: User, thread: str, turn: str, record: Mapping[str, Any]) -> None:
@@ -163,6 +157,20 @@ class KeptThreads:
         by_id = {(value["owner"], value["thread"], value["id"]): value for value in kept}
         marked = sorted((value for value in kept if value.get("mark") and "record" in value), key=lambda v: v["at"])
         return [_path(by_id, value) for value in marked]
+
+    async def _found(self, space: tuple[str, ...], **wanted: str) -> list[dict[str, Any]]:
+        """What is kept below a namespace and holds these values. A store gives so many at once; what was written
+        meanwhile moves the others, and one may come twice."""
+        found: dict[Any, dict[str, Any]] = {}
+        offset = 0
+        while page := await self._store.asearch(space, filter=wanted, limit=_PAGE, offset=offset):
+            # Some stores take a prefix by its characters.
+            below = [item for item in page if item.namespace[: len(space)] == space]
+            found |= {(item.namespace, item.key): item.value for item in below}
+            if len(page) < _PAGE:
+                break
+            offset += len(page)
+        return list(found.values())
 
     async def _read(self, user: User, thread: str, key: str) -> dict[str, Any]:
         item: Item | None = None
