@@ -200,6 +200,21 @@ def test_whoever_leaves_while_an_answer_comes_is_where_they_went(chromium: Brows
         assert QUESTION not in page.title()
 
 
+def test_a_conversation_is_forgotten_at_once_though_it_is_being_answered(chromium: Browser, written: Written):
+    forget_all(written.address)
+    with page_of(chromium, written.address) as opened, written.model.held():
+        page = opened.page
+        page.fill(".composer textarea", QUESTION)
+        page.keyboard.press("Enter")
+        page.locator(".steps li", has_text="knowledge_base").first.wait_for()
+        page.locator("#threads a[aria-current]").hover()
+        page.get_by_label(f"Forget: {QUESTION}").click()
+        page.get_by_role("button", name="Forget", exact=True).click()
+        page.get_by_text("Your conversations will stand here.").wait_for()
+        assert page.locator(".welcome").count() == 1
+        assert page.url == f"{written.address}/"
+
+
 def test_enter_while_an_answer_comes_neither_stops_it_nor_loses_what_was_typed(chromium: Browser, written: Written):
     with page_of(chromium, written.address) as opened:
         page = opened.page
