@@ -25,6 +25,12 @@ from groundgraph.serve.gate import POLICY
 
 pytestmark = pytest.mark.covers("U8")
 
+# What a route fulfils has ended, and is told to be broken off.
+UNENDED = """body => {
+    const real = fetch, begun = { start: (stream) => stream.enqueue(new TextEncoder().encode(body)) };
+    window.fetch = async (path, given) =>
+        path.endsWith("/turns") ? new Response(new ReadableStream(begun)) : real(path, given);
+}"""
 DROP = """([files]) => {
     const data = new DataTransfer();
     for (const [name, text] of files) data.items.add(new File([text], name));
@@ -166,7 +172,7 @@ def test_it_is_told_which_source_is_late_or_down_and_what_was_left_out(chromium:
         stages = [{"stage": "merge_results", "results": 3}, {"stage": "judge_evidence", "results": 1}]
         events = [*({"stage": stage} for stage in stages), {"text": "Pump 18 "}, {"text": "is retired"}]
         body = "".join(json.dumps(event) + "\n" for event in events)
-        page.route("**/turns", lambda route: route.fulfill(body=body, content_type="application/x-ndjson"))
+        page.evaluate(UNENDED, body)
         ask(page, "And pump 18?", ".steps li")
         assert page.locator(".steps li").last.inner_text() == "1 of 3 passages fit; the others are left out"
         # The answer is seen as it is written, before it has ended.
