@@ -29,6 +29,7 @@ OWN_FLOORS = {
     "half: sixth": {"outcome": 0.86, "right": 0.82},
     "half: seventh": {"outcome": 0.67, "right": 0.59},
     "half: eighth": {"outcome": 0.87, "right": 0.78},
+    "half: ninth": {"outcome": 0.84, "right": 0.83},
 }
 
 

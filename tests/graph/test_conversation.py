@@ -52,6 +52,9 @@ build = partial(turns.build, base={}, memory=True)
         ("you're really helpful", ""),
         ("Nein danke, das war's. Schönen Abend noch!", "Gern geschehen."),
         ("Vielen Dank für die Auskunft!", "Gern geschehen."),
+        ("nice one", ""),
+        ("ok too bad, thanks anyway", "You are welcome."),
+        ("schade, trotzdem danke", "Gern geschehen."),
     ],
 )
 async def test_small_talk_calls_no_model_and_no_source(message: str, begins: str) -> None:
@@ -82,6 +85,7 @@ async def test_what_can_be_asked_is_what_this_run_searches() -> None:
         "Danke, das Passwort ist abgelaufen, was mache ich?",
         "Привет, что такое OAuth?",
         "How are you issued a token?",
+        "Right, how is the token issued then?",
         "Как дела с OAuth?",
     ],
 )
