@@ -48,6 +48,8 @@ BOTH_SLOPES, BOTH_START = (2.74, 6.8), -5.22
 # What a piece counts for no less than that its source held to be relevant, and for which it does not say by what: what
 # is half relevant just counts as an answer, and nothing for which only its source's word stands is without a doubt.
 MOST_BY = 0.77
+# What a piece of average length has that holds each word of the question once.
+WHOLE = 1.0
 # A question of which a larger share stands nowhere in the evidence is not answered without a doubt. Of public questions
 # whose passage is found that is a doubt more in 4.5 % (English) and 6 % (Russian); docs/decisions/answers.md.
 # A relevance is kept to four digits.
@@ -112,9 +114,9 @@ def agreement(question: str, evidence: Sequence[SourceResult], language: str = "
         # What the piece holds in another form only.
         nearly = [1 for stem in formed if stem not in piece.counts and _holds_other_form(piece, stem)]
         by_words = (weighed if told is None else told) + (len(nearly) / len(asked) if nearly else 0.0)
-        least = (
-            1.0 if codes and codes <= piece.counts.keys() else min(result.relevance, MOST_BY) if told is None else 0.0
-        )
+        least = min(result.relevance, MOST_BY) if told is None else 0.0
+        if codes and codes <= piece.counts.keys():
+            least = WHOLE
         fitting.append(Agreement(max(by_words + gained if by_words else 0.0, least), result.scores.get("vector")))
     return fitting
 

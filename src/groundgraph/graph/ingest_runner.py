@@ -116,6 +116,16 @@ class IngestRunner(CompiledStateGraph[Any, Any, Any, Any]):
         return run_in_background(self.ainvoke(input, config, **kwargs))
 
 
+def _check_keys(given: Mapping[str, Any]) -> None:
+    unknown = [name for name in given if name not in _INPUT]
+    if unknown:
+        raise InputInvalid(f"An ingest has no key '{unknown[0]}'.{nearest(str(unknown[0]), list(_INPUT))}")
+    for name in _CHOICES:
+        # A text is true whatever it says, "false" too.
+        if not isinstance(given.get(name), bool | None):
+            raise InputInvalid(f"'{name}' is true or false, not a {type(given[name]).__name__}.")
+
+
 def _without_documents(given: Any, config: RunnableConfig) -> tuple[Any, RunnableConfig]:
     """The input without its documents, and `config` with them: they may be an iterator, and stand in no checkpoint.
 
@@ -125,13 +135,7 @@ def _without_documents(given: Any, config: RunnableConfig) -> tuple[Any, Runnabl
         return given, config
     if not isinstance(given, Mapping):
         raise InputInvalid(f'An ingest takes a mapping, such as {{"paths": ["docs"]}}, not a {type(given).__name__}.')
-    unknown = [name for name in given if name not in _INPUT]
-    if unknown:
-        raise InputInvalid(f"An ingest has no key '{unknown[0]}'.{nearest(str(unknown[0]), list(_INPUT))}")
-    for name in _CHOICES:
-        # A text is true whatever it says, "false" too.
-        if not isinstance(given.get(name), bool | None):
-            raise InputInvalid(f"'{name}' is true or false, not a {type(given[name]).__name__}.")
+    _check_keys(given)
     documents = given.get("documents")
     rest = {name: value for name, value in given.items() if name != "documents"}
     complete = {

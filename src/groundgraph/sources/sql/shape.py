@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from groundgraph.core.characters import on_one_line
@@ -117,6 +118,11 @@ class Join:
     columns: tuple[tuple[str, str], ...]
     told: bool = True
 
+    def is_shown_under(self, filters: Mapping[str, Any]) -> bool:
+        """Whether the configuration tells it, or no filter is on a column that the partner has as well: it is the
+        partner's too, and nobody checks it there."""
+        return self.told or not any(map(self.other.column, filters))
+
 
 @dataclass(frozen=True)
 class ForeignKey:
@@ -198,13 +204,17 @@ class TableShape:
         return [self, *(join.other for join in self.joins)]
 
     def under(self, filters: Mapping[str, Any]) -> TableShape:
-        """The table without partners that no configuration tells and that have a column of `filters` themselves: it
-        is theirs as well, and nobody checks it."""
-        kept = tuple(one for one in self.joins if one.told or not any(map(one.other.column, filters)))
-        gone = {label for one in self.joins if one not in kept for label, _ in one.columns}
-        columns = tuple(one for one in self.columns if one.name not in gone)
-        searched = tuple(name for name in self.search_fields if name not in gone)
-        return replace(self, joins=kept, columns=columns, search_fields=searched) if gone else self
+        """The table without the partners that are not shown under `filters`."""
+        kept = tuple(one for one in self.joins if one.is_shown_under(filters))
+        if kept == self.joins:
+            return self
+        gone = {label for label, _ in chain.from_iterable(one.columns for one in {*self.joins}.difference(kept))}
+        return replace(
+            self,
+            joins=kept,
+            columns=tuple(one for one in self.columns if one.name not in gone),
+            search_fields=tuple(name for name in self.search_fields if name not in gone),
+        )
 
     def column(self, name: str) -> Column | None:
         """The column called `name`."""
@@ -420,15 +430,21 @@ def with_labels(shape: TableShape, shapes: Iterable[TableShape], source: str) ->
 def _labelling(shape: TableShape, key: ForeignKey, other: TableShape, is_one_of_many: bool) -> Relation | None:
     """The relation by one column that adds what tells the rows of `other`; None where nothing does. Its columns are
     called after the table, or after the column where that would say too little."""
-    named = {one.name.casefold(): one.name for one in other.columns}
-    to = [named.get(name.casefold(), "") for name in key.keys or other.primary_key]
-    if len(key.columns) != 1 or len(to) != 1 or (to[0],) not in other.unique:
+    pair = _single(key, other)
+    if pair is None:
         return None
-    prefix = key.columns[0] if is_one_of_many or other.name == shape.name else other.name
-    fields = _labels(other, to[0])
-    if not fields or any(shape.column(f"{prefix}.{name}") for name in fields):
-        return None
-    return Relation(shape.name, key.columns[0], other.name, to[0], fields, prefix)
+    column, to = pair
+    prefix = column if is_one_of_many or other.name == shape.name else other.name
+    fields = _labels(other, to)
+    taken = any(shape.column(f"{prefix}.{name}") for name in fields)
+    return None if taken or not fields else Relation(shape.name, column, other.name, to, fields, prefix)
+
+
+def _single(key: ForeignKey, other: TableShape) -> tuple[str, str] | None:
+    """The column of `key` and the one of `other` that it leads to; None where it has several, or leads to no key."""
+    led = [name.casefold() for name in key.keys or other.primary_key]
+    to = [one.name for one in other.columns if [one.name.casefold()] == led and (one.name,) in other.unique]
+    return (key.columns[0], to[0]) if to and len(key.columns) == 1 else None
 
 
 def _labels(shape: TableShape, key: str) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import unicodedata
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -224,11 +224,13 @@ class CollectionSearch:
         told = _COSINES[self.index.metric]
         tells = query is None or self.index.metric not in _BY_LENGTH
         known = {one.uuid.int: told(one.metadata.distance or 0.0) for one in near} if tells else {}
-        others = [one for one in [*near, *lexical] if one.uuid.int not in known and one.vector.get(self.index.name)]
-        if query is not None:
-            values = cosines([one.vector[self.index.name] for one in others], query)
-            known |= zip((one.uuid.int for one in others), values, strict=True)
-        return known
+        return known if query is None else known | self._computed([*near, *lexical], known, query)
+
+    def _computed(self, found: Sequence[Any], known: Collection[int], query: Any) -> dict[int, float]:
+        assert self.index is not None
+        others = [one for one in found if one.uuid.int not in known and one.vector.get(self.index.name)]
+        values = cosines([one.vector[self.index.name] for one in others], query)
+        return dict(zip((one.uuid.int for one in others), values, strict=True))
 
     def _pool(
         self,

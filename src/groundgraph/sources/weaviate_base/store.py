@@ -74,11 +74,15 @@ async def ready_for_writing(
     if (state.recent or lost) and state.number == (held or state).number:
         state, repaired = await _mended(server, state, lost=lost)
     if state != held:
-        # An ingest that finds nothing new writes nothing.
-        await save(server, state)
-        if state.sharded:
-            await join_journals(server)
+        await _save_ready(server, state)
     return state, repaired
+
+
+async def _save_ready(server: BaseServer, state: BaseState) -> None:
+    """Keep the state; an ingest that finds nothing new writes nothing."""
+    await save(server, state)
+    if state.sharded:
+        await join_journals(server)
 
 
 def _settled(server: BaseServer, state: BaseState, wanted: BaseIdentity) -> BaseState:
