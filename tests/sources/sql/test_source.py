@@ -369,7 +369,7 @@ CREATE TABLE goals (id INTEGER PRIMARY KEY, game INTEGER REFERENCES gone (id), m
     "games.rain" TEXT, played INTEGER REFERENCES games (id));
 INSERT INTO cities VALUES ('Linz', 'Ada', 'Upper Austria', 'wet');
 INSERT INTO teams VALUES (1, 'LNZ', 'Linz Owls', 'Linz'), (2, 'GRZ', 'Graz Foxes', NULL);
-INSERT INTO games VALUES (7, 1, 2, 'drizzle', NULL, 'north'), (8, 2, 1, 'dry', 7, 'south');
+INSERT INTO games VALUES (7, 1, 2, 'drizzle', NULL, 'north'), (8, 2, 1, 'dry', 7, 'south'), (9, 2, 1, NULL, 8, 'south');
 INSERT INTO goals VALUES (1, 3, 12, 'Eva', 'own', 8);
 """
 LED = {
@@ -394,4 +394,7 @@ async def test_a_partner_is_told_by_what_is_its_own_or_what_its_table_has_first(
 async def test_rows_are_counted_by_what_tells_their_partner(tmp_path):
     async with plant_source(fill(tmp_path / "league.db", LEAGUE), index=":memory:") as source:
         (counted,) = await ask(source, "How many teams have the mayor Ada?")
-    assert counted.content.endswith("teams where cities.mayor = Ada: 1")
+        assert counted.content.endswith("teams where cities.mayor = Ada: 1")
+        # What a row says itself is meant, not what its partner does.
+        (counted,) = await ask(source, "How many games are dry?")
+        assert counted.content.endswith("games where rain = dry: 1")

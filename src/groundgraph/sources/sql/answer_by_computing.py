@@ -341,7 +341,12 @@ class Computer:
                     name = tuple(stems(str(value)))
                     if len(name) <= LONGEST_VALUE:
                         found.setdefault(name, {}).setdefault(column.name, []).append(value)
-        return found
+        return {name: _own_first(columns, shape.lent) for name, columns in found.items()}
+
+
+def _own_first(columns: dict[str, list[Any]], lent: frozenset[str]) -> Mapping[str, Sequence[Any]]:
+    """Without the columns that are `lent` where one of the row's own holds the value too: it is said of the row."""
+    return {name: values for name, values in columns.items() if name not in lent} or columns
 
 
 def _is_filtered(cue: Cue, filters: Mapping[str, Any]) -> bool:

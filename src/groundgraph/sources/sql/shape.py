@@ -223,10 +223,11 @@ class TableShape:
     def holds_in_content(self, field: str) -> bool:
         """Whether a word in `field` counts in full for the relevance of a row: of its own text, and in no column that
         only tells which partner it has."""
-        return field not in self._labels if self.content_field is None else field == self.content_field
+        return field not in self.lent if self.content_field is None else field == self.content_field
 
     @cached_property
-    def _labels(self) -> frozenset[str]:
+    def lent(self) -> frozenset[str]:
+        """The columns that only tell which partner a row has."""
         return frozenset(label for join in self.joins if not join.told for label, _ in join.columns)
 
 
