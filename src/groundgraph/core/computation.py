@@ -22,11 +22,13 @@ class ComputableTable:
         name: its name.
         schema: its fields; a field of few values lists them as its `enum`.
         numbers: the fields that can be added up; none of them holds keys.
+        unread: the columns that hold other values than they are declared for, and are no fields.
     """
 
     name: str
     schema: SourceSchema
     numbers: tuple[str, ...]
+    unread: tuple[str, ...] = ()
 
     @property
     def days(self) -> list[str]:

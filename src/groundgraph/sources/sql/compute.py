@@ -148,10 +148,11 @@ def computable_table(
 ) -> ComputableTable:
     """What may be computed over the rows of `shape`, with the values that `filters` let see."""
     keys = set(_keys(shape, all_shapes))
-    fit = (item for item in shape.columns if item.kind != "blob" and is_fit(database, shape, item, filters))
+    fit = [item for item in shape.columns if item.kind != "blob" and is_fit(database, shape, item, filters)]
+    unread = tuple(item.name for item in shape.columns if item not in fit)
     fields = {item.name: _field(database, shape, item, filters) for item in fit}
     numbers = tuple(item.name for item in shape.columns if is_numeric(item) and item.name not in keys)
-    return ComputableTable(shape.name, SourceSchema(shape.name, fields), numbers)
+    return ComputableTable(shape.name, SourceSchema(shape.name, fields), numbers, unread)
 
 
 def _field(database: ComputingDatabase, shape: TableShape, item: Column, filters: Mapping[str, Any]) -> dict[str, Any]:
