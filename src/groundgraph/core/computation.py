@@ -22,7 +22,7 @@ class ComputableTable:
         name: its name.
         schema: its fields; a field of few values lists them as its `enum`.
         numbers: the fields that can be added up; none of them holds keys.
-        unread: the columns that hold other values than they are declared for, and are no fields.
+        unread: the columns that are no fields: of bytes, and with other values than they are declared for.
     """
 
     name: str

@@ -11,8 +11,9 @@ import pytest
 from asking import ask, ids, opened
 from plant_database import change, fill
 
+from groundgraph.answers.propose_computation import check_words
 from groundgraph.core.computation import Proposal
-from groundgraph.core.errors import ConfigurationError, SourceUnavailable
+from groundgraph.core.errors import ConfigurationError, FilterInvalid, SourceUnavailable
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.sql import SqlSource, keep_index, open_engine
 from groundgraph.sources.sql.database import SqliteDatabase
@@ -398,3 +399,14 @@ async def test_rows_are_counted_by_what_tells_their_partner(tmp_path):
         # What a row says itself is meant, not what its partner does.
         (counted,) = await ask(source, "How many games are dry?")
         assert counted.content.endswith("games where rain = dry: 1")
+
+
+@pytest.mark.covers("R15")
+async def test_a_column_that_cannot_be_read_is_known_by_name_where_a_computation_is_proposed(tmp_path):
+    script = "CREATE TABLE gates (id INTEGER PRIMARY KEY, state TEXT, open BOOLEAN);"
+    script += "INSERT INTO gates VALUES (1, 'open', 'no')"
+    async with plant_source(fill(tmp_path / "gates.db", script), index=":memory:") as source:
+        [table] = await source.computing().tables(["gates"], {})
+    assert (list(table.schema.fields), table.unread) == (["id", "state"], ("open",))
+    with pytest.raises(FilterInvalid, match="do not say that 'open' is one of state"):
+        check_words(Proposal("gates", "count", {"state": {"not": "open"}}), [table], "How many gates are not open?")

@@ -365,9 +365,9 @@ def read_relations(given: Sequence[Any] | None, source: str) -> list[Relation] |
     Raises:
         ConfigurationError: one is written otherwise.
     """
-    return (
-        given if given is None else [_read(item, f"{source}.relations[{number}]") for number, item in enumerate(given)]
-    )
+    if given is None:
+        return None
+    return [_read(item, f"{source}.relations[{number}]") for number, item in enumerate(given)]
 
 
 def _read(item: Any, key: str) -> Relation:
