@@ -335,6 +335,24 @@ def test_a_question_that_is_refused_is_not_lost(chromium: Browser, address: str)
             page.locator(".welcome").wait_for()
 
 
+def test_an_answer_that_is_shown_can_be_followed_while_its_stream_is_open_yet(chromium: Browser, address: str):
+    with page_of(chromium, address) as opened:
+        page = opened.page
+        page.evaluate(
+            """() => {
+                const real = fetch;
+                window.fetch = async (...asked) => {
+                    const answer = await real(...asked);
+                    const open = new TransformStream({ flush: () => new Promise(() => {}) });
+                    return String(asked[0]).includes("/turns") ? new Response(answer.body.pipeThrough(open)) : answer;
+                };
+            }"""
+        )
+        ask(page, QUESTION)
+        ask(page, "And pump 18?")
+        assert opened.console == []
+
+
 @pytest.mark.parametrize(
     ("told", "answer"),
     [

@@ -177,7 +177,7 @@ async function take(question, parent) {
       thread = here = started;
     }
     changed(here);
-    await follow(told("POST", `/api/threads/${here}/turns`, { question, parent }, mine.signal), kept, article);
+    await follow(told("POST", `/api/threads/${here}/turns`, { question, parent }, mine.signal), kept, article, mine);
   } catch (error) {
     // One that the server never began is none of its turns.
     if (kept.id.startsWith("new-")) turns = turns.filter((one) => one !== kept);
@@ -203,7 +203,7 @@ async function decide(kept, decision) {
   const mine = (running = new AbortController());
   look(true);
   try {
-    await follow(told("POST", `/api/threads/${thread}/turns/${kept.id}/decision`, decision, mine.signal), kept, article);
+    await follow(told("POST", `/api/threads/${thread}/turns/${kept.id}/decision`, decision, mine.signal), kept, article, mine);
   } catch (error) {
     failed(article, mine.signal.aborted ? word("stopped") : messageOf(error), () => load(kept));
   }
@@ -217,8 +217,8 @@ function redrawPath(kept) {
   list.append(turnArticle(about(kept)));
 }
 
-/** @param {AsyncIterable<any>} events @param {Kept} kept @param {HTMLElement} article */
-async function follow(events, kept, article) {
+/** @param {AsyncIterable<any>} events @param {Kept} kept @param {HTMLElement} article @param {AbortController} mine */
+async function follow(events, kept, article, mine) {
   const steps = progress(article);
   let over = false;
   for await (const event of events) {
@@ -229,7 +229,10 @@ async function follow(events, kept, article) {
     if (event.stage) steps.stage(event.stage);
     if (event.text) steps.text(event.text);
     if (event.error) throw new Error(event.error);
-    over ||= Boolean(event.waits || event.ended);
+    if (event.waits || event.ended) {
+      over = true;
+      ended(mine); // the stream may end later: what the reader sees at its end can be gone on with
+    }
     if (event.waits) {
       kept.asked = event.asked;
       waiting(article, event.asked, about(kept));
