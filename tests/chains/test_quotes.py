@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.evidence_blocks import MAX_BLOCK, MAX_CODE, MAX_PARAGRAPH
+from groundgraph.answers.block_kinds import figures_in
+from groundgraph.answers.evidence_blocks import MAX_BLOCK, MAX_CODE, MAX_PARAGRAPH, Shape, in_markdown
 from groundgraph.answers.quote_candidates import Asked, candidates_of
 from groundgraph.answers.quotes import (
     MAX_CHARS,
@@ -338,3 +339,21 @@ def test_a_row_of_a_table_goes_before_a_sentence_that_holds_as_much():
     told = result("A massage takes half an hour. Please be quiet.")
     [first, *_] = select_quotes("What does a massage at home cost?", [told, table])
     assert (first.label, "| Massage at home | 45 |" in first.text) == (2, True)
+
+
+def test_a_row_of_figures_is_quoted_as_a_row_with_what_stands_above_the_rows():
+    page = (
+        "Weekly report of the office, which is written every Friday by whoever is there and sent to all halls.\n"
+        "Ethanol ($/gal)\nIowa 1.35 - 1.42 1.38 - 1.43 1.27 - 1.35\nNebraska 1.38 - 1.40 1.36 - 1.43 1.27 - 1.35\n"
+        "Biodiesel ($/gal)\nIowa 2.85 2.99 - 3.30 2.85 - 3.07\nIllinois unq 3.47 - 3.54 2.95\n"
+    )
+    (quote,) = select_quotes("Ethanol in Nebraska", [result(page)], limit=1)
+    assert quote.text.split("\n") == ["Ethanol ($/gal)", *page.split("\n")[2:4]]
+    shown = in_markdown(Shape(page), quote.start, quote.end)
+    assert shown == "Ethanol ($/gal)\n\n```\n" + "\n".join(page.split("\n")[2:4]) + "\n```"
+
+
+def test_numbers_in_prose_are_no_row_of_figures():
+    lines = ["The hall was built in 1998, 1999 and 2001,", "and 12 of its 40 lamps were changed in 2004", "and 2005."]
+    assert figures_in(lines) == [False, False, False]
+    assert figures_in(["1 2 3", "Words stand here.", "4 5 6"]) == [False, False, False]

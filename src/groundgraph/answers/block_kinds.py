@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
-Kind = Literal["prose", "heading", "code", "doctest", "item", "table", "rows"]
+Kind = Literal["prose", "heading", "code", "doctest", "item", "table", "rows", "figures"]
 """What lines begin."""
 
 # However deep it is set in: in an item of a list, in a note of MkDocs.
@@ -65,6 +66,25 @@ def kind_of(line: str) -> Kind:
         # Most lines: of all letters only the one that stands for a bullet begins anything else.
         return "prose"
     return next((kind for kind, pattern in _KINDS if pattern.match(line)), "prose")
+
+
+# Words and numbers of a line; signs between them, as that of a range, are neither.
+_WORD = re.compile(r"[^\w\s]*+\w\S*+")
+_NUMBER = re.compile(r"[^\w\s]*+\d[\d.,:/%]*+[^\w\s]*+")
+_FEWEST_NUMBERS = 3
+
+
+def _is_figures(line: str) -> bool:
+    words = _WORD.findall(line)
+    numbers = sum(1 for word in words if _NUMBER.fullmatch(word))
+    return numbers >= _FEWEST_NUMBERS and numbers * 2 >= len(words)
+
+
+def figures_in(lines: Sequence[str]) -> list[bool]:
+    """For each of `lines`, whether it is a row of a table that a page has without rules: as many numbers as words, as
+    in the line above or below."""
+    own = [False, *map(_is_figures, lines), False]
+    return [one and (above or below) for above, one, below in zip(own, own[1:], own[2:], strict=False)]
 
 
 # A row of reStructuredText's list-table: an item that begins with one, whose cells stand below each other.

@@ -10,7 +10,16 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-from groundgraph.answers.block_kinds import FENCE, Kind, code_in, is_link_only, is_row_item, is_underlined, kind_of
+from groundgraph.answers.block_kinds import (
+    FENCE,
+    Kind,
+    code_in,
+    figures_in,
+    is_link_only,
+    is_row_item,
+    is_underlined,
+    kind_of,
+)
 from groundgraph.answers.sentence_index import Sentence, masked_line, running_lines, sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.words import sentences
@@ -22,7 +31,7 @@ MAX_BLOCK = 600
 # The same for code, of which a half answers nobody.
 MAX_CODE = 1200
 # What is shown in the lines that it has, with its sentences or without.
-_IN_LINES = ("code", "item", "table", "rows")
+_IN_LINES = ("code", "item", "table", "rows", "figures")
 # So far below a paragraph what is set in is code in Markdown.
 _MARKDOWN_CODE = 4
 # Without a blank line above, another number is one of the paragraph.
@@ -135,13 +144,14 @@ def _runs(shape: Shape) -> Iterator[tuple[Kind, int, int]]:
 
 def _lines_of(shape: Shape) -> Iterator[_Line]:
     lines = shape.text.split("\n")
+    figures = figures_in(lines)
     at, above, before = 0, False, "heading"
     for place, text in enumerate(lines):
         start, at = at, min(at + len(text) + 1, len(shape.text))
         if not text.strip():
             above = False
             continue
-        kind = shape.kind(text)
+        kind = "figures" if figures[place] else shape.kind(text)
         if (
             kind != "code"
             and (not above or before == "heading")
@@ -185,7 +195,7 @@ def _goes_on(kind: Kind, line: _Line, indent: int, first: str) -> bool:
         return False
     if kind == "prose" and line.kind == "item":
         return not _BEGINS_LIST.match(line.text)
-    return kind == "doctest" or (kind == line.kind and kind in ("prose", "table"))
+    return kind == "doctest" or (kind == line.kind and kind in ("prose", "table", "figures"))
 
 
 def _is_example(text: str, before: Block, start: int) -> bool:
@@ -287,6 +297,8 @@ def block_around(
     if own.kind == "prose":
         if end - start > MAX_PARAGRAPH:
             start, end = _sentences_around(shape, own, sentence, worths)
+    elif own.kind == "figures":
+        return _row_of_figures(text, own, sentence.start)
     elif end - start > _room(own):
         return _lines_around(text, own, _best_line(text, sentence, wanted))
     start, end = _with_neighbours(text, blocks, place, (start, end))
@@ -376,6 +388,13 @@ def _best_line(text: str, sentence: Sentence, wanted: frozenset[str]) -> int:
     return best
 
 
+def _row_of_figures(text: str, block: Block, at: int) -> tuple[int, int]:
+    """The row of `block` that `at` is in, from the line above the block on if near: it says of what the row is."""
+    end = _line_end(text, block, at)
+    above = text.rfind("\n", 0, max(0, block.start - 1)) + 1
+    return (above if end - above <= MAX_PARAGRAPH else _line_start(text, block, at)), end
+
+
 def _lines_around(text: str, block: Block, at: int) -> tuple[int, int]:
     """The lines of `block` round the one that `at` is in, as many as there is room for."""
     low, high, room = _line_start(text, block, at), _line_end(text, block, at), _room(block)
@@ -431,7 +450,7 @@ def _part(text: str, whole: Block, part: Block) -> str:
     own = text[part.start : part.end]
     if part.kind == "item" and is_row_item(text[whole.start : whole.end]):
         return textwrap.dedent(" " * indent_of(text, part.start) + own)
-    if part.kind not in ("code", "table", "rows"):
+    if part.kind not in ("code", "table", "rows", "figures"):
         quoted = text.startswith(">", whole.start)
         return " ".join((_QUOTED.sub("", own) if quoted else own).split())
     language, own = code_in(own) if part.start == whole.start else ("", own)

@@ -154,7 +154,9 @@ def _candidates_in(
     only = text[0] if len(text) == 1 and content.rstrip().endswith(_ENDS) else None
     # Nor is an item of a list, with which it is shown, or a row of a table, whose words no line of code has by chance.
     whole = [
-        one is only or (block.kind in ("item", "table") and not block.aside) or block in answering_alone(shape)
+        one is only
+        or (block.kind in ("item", "table", "figures") and not block.aside)
+        or block in answering_alone(shape)
         for one, block in zip(own_sentences, blocks, strict=True)
     ]
     held = zip(own_sentences, weights, quotable(shape), whole, strict=True)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
+from groundgraph.answers.block_kinds import figures_in
 from groundgraph.answers.label_gate import CODE
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.wording import MOST_FORMS, nearest_forms, with_forms
@@ -74,12 +75,14 @@ def _sentences_of(text: str, running: tuple[str, ...]) -> tuple[Sentence, ...]:
 
 
 def _in_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A sentence, or the lines of one that is too long to be any: a table of a page has no full stop."""
-    if end - start <= MAX_QUOTABLE_CHARS:
+    """A sentence, or the lines of one that is too long to be any, or holds rows of figures: a table of a page has no
+    full stop."""
+    lines = text[start:end].splitlines(keepends=True)
+    if end - start <= MAX_QUOTABLE_CHARS and not any(figures_in(lines)):
         yield start, end
         return
     at = start
-    for line in text[start:end].splitlines(keepends=True):
+    for line in lines:
         if own := line.strip():
             begin = at + len(line) - len(line.lstrip())
             yield begin, begin + len(own)
