@@ -39,6 +39,9 @@ BEHIND = 0.5
 # What a sentence gains that holds what the question names by a code, as it is written: `NO_PROXY` has the words of
 # `HTTPS_PROXY`, all but one that means nothing.
 CODED = 0.3
+# What a sentence gains by its cosine with the question where an embedding model was asked, times the cosine; from the
+# second number on it has to do with the question though it holds none of its words.
+NEAR, NEAR_ENOUGH = 1.0, 0.3
 # What counts of a sentence that says something only together with its block: a line of code has words by chance.
 IN_BLOCK = 0.5
 _ENDS = (".", "!", "?", "…")
@@ -47,12 +50,14 @@ _NUMBERING = re.compile(r"\A\s*(?:[A-Z\d]{1,3}\.)+(?:\d+\.?)?\s")
 
 @dataclass(frozen=True)
 class Asked:
-    """What sentences are held against: the question's stems with their weights, these added up, and its codes."""
+    """What sentences are held against: the question's stems with their weights, these added up, its codes, and itself
+    as an embedding model was asked for it."""
 
     weights: Weights
     stems: frozenset[str]
     total: float
     codes: tuple[str, ...] = ()
+    question: str = ""
 
     @cached_property
     def subject(self) -> frozenset[str]:
@@ -70,11 +75,16 @@ class Asked:
             weights += tuple(
                 (stem, BEHIND * weight) for stem, weight in question_weights(behind, texts) if stem not in own
             )
-        return cls(weights, frozenset(stem for stem, _ in weights), total, named_codes(question))
+        return cls(weights, frozenset(stem for stem, _ in weights), total, named_codes(question), question)
 
     def coded(self, text: str) -> float:
         """What `text` gains by the codes of the question that it holds."""
         return CODED * len(held_codes(self.codes, text)) / len(self.codes) if self.codes else 0.0
+
+    def nearness(self, result: SourceResult, count: int) -> Sequence[float]:
+        """The cosines of the `count` sentences of `result`; 0 where they are not known."""
+        told = [max(0, one) / 1000 for one in result.nearness.get(self.question, ())]
+        return told if len(told) == count else [0.0] * count
 
     def share(self, stems: frozenset[str]) -> float:
         """The share of the question that `stems` are, by weight."""
@@ -136,14 +146,16 @@ def _candidates_in(
     # "How many" alone in a heading is no sign that it has what "How many suppliers?" asks for.
     named = frozenset[str]() if asked.subject.isdisjoint(under) else under & asked.stems
     weights = weights_held(content, asked.weights, shape.running)
-    if not named and not any(weights):
+    cosines = asked.nearness(result, len(weights))
+    closest = max(cosines, default=0.0)
+    if not named and not any(weights) and closest < NEAR_ENOUGH:
         return []
     discount = _discount(label, result, first)
     about = ABOUT * 2 * len(heading & asked.stems) / (len(heading) + len(asked.stems)) if named else 0.0
     if heading == asked.subject:
         about += HEADED
     held_by_one = max(weights, default=0.0) / asked.total + asked.coded(content)
-    if (asked.share(named) * TOPIC + held_by_one + LEAD + about) * discount < least:
+    if (asked.share(named) * TOPIC + held_by_one + LEAD + about + NEAR * closest) * discount < least:
         return []
     own_sentences = sentences_of(content, shape.running)
     blocks = sentence_blocks(shape)
@@ -159,17 +171,19 @@ def _candidates_in(
         or block in answering_alone(shape)
         for one, block in zip(own_sentences, blocks, strict=True)
     ]
-    held = zip(own_sentences, weights, quotable(shape), whole, strict=True)
+    held = zip(own_sentences, weights, quotable(shape), whole, cosines, strict=True)
     found = []
-    for place, (sentence, weight, shown, says) in enumerate(held, 1):
-        if (shown or says) and (weight or named):
+    for place, (sentence, weight, shown, says, cosine) in enumerate(held, 1):
+        near = cosine if cosine >= NEAR_ENOUGH else 0.0
+        if (shown or says) and (weight or named or near):
             said = content[sentence.start : sentence.end]
             topic = TOPIC * asked.share(only_named) if (only_named := named - sentence.stems) else 0.0
             share = weight / asked.total + topic
-            worth = (share + LEAD / place + about + asked.coded(said)) * (
+            worth = (share + LEAD / place + about + asked.coded(said) + NEAR * cosine) * (
                 discount * (1.0 if says or _stands_alone(sentence, said) else IN_BLOCK)
             )
-            found.append(Candidate(label, sentence, said, min(1.0, share) * discount, worth, discount, weight > 0))
+            score = min(1.0, max(share, near)) * discount
+            found.append(Candidate(label, sentence, said, score, worth, discount, bool(weight or near)))
     return found
 
 

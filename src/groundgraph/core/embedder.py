@@ -48,6 +48,19 @@ class Embedder:
         """
         return _unit_rows(await self.model.aembed_documents(list(texts)), len(texts))
 
+    async def cosines(self, questions: Sequence[str], texts: Sequence[str]) -> Any:
+        """The cosine of each of `questions`, a row, and each of `texts`, a column.
+
+        Raises:
+            EmbeddingFailed: as for `embed_query`.
+        """
+        import numpy as np
+
+        asked = [await self.embed_query(question) for question in questions]
+        starts = range(0, len(texts), self.batch_size)
+        rows = [await self.embed_texts(texts[start : start + self.batch_size]) for start in starts]
+        return np.stack(asked) @ np.concatenate(rows).T
+
 
 def _unit_rows(vectors: Sequence[Sequence[float]], expected: int) -> Any:
     import numpy as np

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time
 from enum import Enum
@@ -46,6 +46,8 @@ class SourceResult:
             and `start`, the offset of `content` in the original, in Unicode characters.
         score: the number by which the source ordered its results, when that is not `relevance`; any scale.
         scores: the numbers that it came from, by name, for whoever looks into the source; not part of the record.
+        nearness: of a question the cosines with each sentence of the content, in thousandths, where an embedding model
+            was asked; not part of the record.
     """
 
     content: str
@@ -56,6 +58,7 @@ class SourceResult:
     metadata: dict[str, Any] = field(default_factory=dict)
     score: float | None = None
     scores: dict[str, float] = field(default_factory=dict)
+    nearness: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def passage(self) -> tuple[str, str]:
@@ -144,6 +147,7 @@ def from_record(record: EvidenceRecord, relevance: float, score: float | None = 
             "metadata": record["metadata"],
             "score": score,
             "scores": {},
+            "nearness": {},
         }
     )
     return result

@@ -161,7 +161,8 @@ class Ranking(TypedDict):
     chance that the evidence answers the question; when it is too small, the ranking is `insufficient`: what is left is
     only what comes closest. `doubt` is None unless the chance is so small that an answer which no model writes must say
     so: the words of the question that no piece holds, or those that `doubted`, why it is told, is about. `needs` is
-    what an answer would have to compute, which is not done.
+    what an answer would have to compute, which is not done. `nearness` holds by question and key what
+    `SourceResult.nearness` does.
 
     One work after the other changes `refs`: `works` says which ran and what each made of them, `strategies` how,
     `joined` of which pieces a joined one consists, `issues` what a reader must know, `calls` the models that a reranker
@@ -178,6 +179,7 @@ class Ranking(TypedDict):
     doubt: list[str] | None
     doubted: NotRequired[Doubted | None]
     needs: list[Needs]
+    nearness: NotRequired[dict[str, dict[str, list[int]]]]
     strategies: dict[str, Any]
     joined: dict[str, list[str]]
     clusters: list[ClusterValue]

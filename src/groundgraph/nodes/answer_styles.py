@@ -15,7 +15,7 @@ from groundgraph.answers.provenance import asked_style, retrieval_calls
 from groundgraph.answers.structured_answer import AnswerTemplates
 from groundgraph.answers.write_answer import Assignment
 from groundgraph.core.errors import TemplateInvalid
-from groundgraph.core.evidence import EvidenceRecord
+from groundgraph.core.evidence import EvidenceRecord, SourceResult, changed
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_values import Check, Draft, Ranking, Retrieval
 from groundgraph.nodes.node import Node, StageInput, evidence_scope
@@ -60,6 +60,7 @@ async def assignment(
     conversation = recent_conversation(state["messages"], turn, settings.intent.max_context_turns)
     intent = state["intent"]
     ranking = state["ranking"]
+    results = [_with_nearness(one, ref[0], ranking) for one, ref in zip(results, ranking["refs"], strict=True)]
     calls = [*intent["calls"], *retrieval_calls(state["retrievals"]), *ranking["calls"]]
     return Assignment(
         turn,
@@ -76,6 +77,11 @@ async def assignment(
         needs=ranking["needs"],
         insufficient=ranking["insufficient"],
     )
+
+
+def _with_nearness(result: SourceResult, key: str, ranking: Ranking) -> SourceResult:
+    near = {question: told[key] for question, told in ranking.get("nearness", {}).items() if key in told}
+    return changed(result, nearness=near) if near else result
 
 
 def writing(

@@ -29,6 +29,7 @@ from groundgraph.answers.named_things import (
     without_name,
 )
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter, reworded
+from groundgraph.answers.sentence_index import running_lines, sentences_of
 from groundgraph.answers.table_rows import row_doubt
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.evidence import NEEDS, SourceResult, changed, is_stated
@@ -36,9 +37,11 @@ from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.prompts import Prompts
+from groundgraph.resilience.bounds import within_turn
 from groundgraph.settings.settings import Settings
 from groundgraph.text.find_cue import find_cue
 from groundgraph.text.follow_up import (
+    asked_parts,
     holds_pronoun,
     own_words,
     question_behind,
@@ -52,6 +55,8 @@ from groundgraph.text.small_talk import parting_words
 from groundgraph.text.wording import marks_in, names_another
 from groundgraph.text.words import language_data
 
+# More sentences are not embedded for a turn: five pieces have forty.
+MOST_SENTENCES = 64
 # What says where in its table a row stands.
 _IN_TABLE = frozenset({"file_row", "key"})
 # Why evidence is left out that is of another product, say, than the question names.
@@ -61,7 +66,8 @@ OTHER_VALUE = "other_value"
 def judge_evidence(parts: WorkParts) -> Work:
     """The work: all evidence stays, or none; what is of another value of a field that is asked back about than the
     question names does not."""
-    background = BackgroundCosine(parts.embedder) if parts.embedder else None
+    limit = parts.settings.deadlines.model
+    background = BackgroundCosine(parts.embedder, limit) if parts.embedder else None
     return Judge(parts.settings, parts.prompts, background, has_model=parts.chat_model is not None)
 
 
@@ -101,10 +107,23 @@ class Judge:
         why = {ref[0]: NEEDS for ref in view.refs} | {ref[0]: "answerable" for ref in whole}
         why |= {view.refs[at][0]: OTHER_VALUE for at in others}
         ranking = self._ranking(view, held, found=bool(stay), good=good)
+        if stay and self.background:
+            ranking["nearness"] = await self._nearness(view, [pair for pair in pairs if pair[0] in stay])
         if values:
             note = self.prompts.note("earlier_value", view.turn["language"], values=", ".join(sorted(values)))
             ranking["issues"] = [*ranking["issues"], note]
         return Change(stay, ranking=ranking, why=why)
+
+    async def _nearness(self, view: View, pairs: Sequence[tuple[Ref, SourceResult]]) -> dict[str, dict[str, list[int]]]:
+        """By what is asked and key the nearness of the sentences of what was found by vectors, for `quotes`. Of other
+        evidence the embedding model is told nothing."""
+        fits = chain.from_iterable(entry["fits"].items() for entry in view.state["retrievals"].values())
+        measured = {key for key, told in fits if "vector" in told}
+        near = [(ref[0], one) for ref, one in pairs if not measured.isdisjoint(parts_of(view.ranking, ref[0]))]
+        asked = standing_question(view.turn["question"], view.state["intent"])
+        questions = dict.fromkeys([asked, *asked_parts(asked)])
+        assert self.background is not None
+        return await self.background.nearness([*questions], near)
 
     async def _as_judged(self, view: View, asked: str) -> Named:
         """What gives evidence as it is judged: with the values that `asked` names, and cosines of any model alike."""
@@ -477,10 +496,11 @@ class BackgroundCosine:
 
     Args:
         embedder: the model.
+        limit: seconds for each call.
     """
 
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
+    def __init__(self, embedder: Embedder, limit: float) -> None:
+        self._embedder, self._limit = embedder, limit
         self._mean: float | None = None
 
     async def mean(self) -> float:
@@ -491,12 +511,37 @@ class BackgroundCosine:
 
     async def _measured(self) -> float | None:
         try:
-            rows = await self._embedder.embed_texts(list(language_data("en", "unrelated")))
+            unrelated = list(language_data("en", "unrelated"))
+            rows = await within_turn(self._limit, self._embedder.embed_texts(unrelated))
         except Exception as error:  # whatever a provider raises: the estimate is only less sure without it
             _logger.info("The background of the embedding model's cosines could not be measured: %s", error)
             return None
         count = len(rows)
         return (float((rows @ rows.T).sum()) - count) / (count * (count - 1))
+
+    async def nearness(
+        self, questions: Sequence[str], pieces: Sequence[tuple[str, SourceResult]]
+    ) -> dict[str, dict[str, list[int]]]:
+        """The nearness of `pieces`, the best first and each with its key, to each of `questions`; none of those for
+        whose sentences there is no room, and of none where the model cannot be asked now."""
+        places: dict[str, slice] = {}
+        texts: list[str] = []
+        for key, piece in pieces:
+            own = [piece.content[one.start : one.end] for one in sentences_of(piece.content, running_lines(piece))]
+            if own and len(texts) + len(own) <= MOST_SENTENCES:
+                places[key] = slice(len(texts), len(texts) + len(own))
+                texts += own
+        mean = await self.mean()
+        try:
+            cosines = await within_turn(self._limit, self._embedder.cosines(questions, texts)) if texts else []
+        except Exception as error:  # whatever a provider raises: what is quoted is told by words then
+            _logger.info("The sentences of the evidence could not be embedded: %s", error)
+            return {}
+        alike = ([round(1000 * _as_fitted(float(one), mean)) for one in row] for row in cosines)
+        return {
+            question: {key: row[place] for key, place in places.items()}
+            for question, row in zip(questions, alike, strict=False)
+        }
 
 
 def comparable(results: Sequence[SourceResult], mean: float) -> list[SourceResult]:
@@ -505,10 +550,12 @@ def comparable(results: Sequence[SourceResult], mean: float) -> list[SourceResul
     return [_rescaled(result, mean) for result in results] if LEAST < mean < MOST else [*results]
 
 
+def _as_fitted(cosine: float, mean: float) -> float:
+    return FITTED + (cosine - mean) * (1 - FITTED) / (1 - mean) if LEAST < mean < MOST else cosine
+
+
 def _rescaled(result: SourceResult, mean: float) -> SourceResult:
     if "vector" not in result.scores:
         return result
-    cosine, relevance = (
-        FITTED + (value - mean) * (1 - FITTED) / (1 - mean) for value in (result.scores["vector"], result.relevance)
-    )
+    cosine, relevance = (_as_fitted(value, mean) for value in (result.scores["vector"], result.relevance))
     return changed(result, relevance=max(0.0, relevance), scores={**result.scores, "vector": cosine})
