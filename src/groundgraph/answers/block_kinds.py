@@ -75,6 +75,9 @@ _FEWEST_NUMBERS = 3
 
 
 def _is_figures(line: str) -> bool:
+    # What is set out in columns, or between signs, has its rows already.
+    if "  " in line.strip() or kind_of(line) != "prose":
+        return False
     words = _WORD.findall(line)
     numbers = sum(1 for word in words if _NUMBER.fullmatch(word))
     return numbers >= _FEWEST_NUMBERS and numbers * 2 >= len(words)

@@ -524,24 +524,32 @@ class BackgroundCosine:
     ) -> dict[str, dict[str, list[int]]]:
         """The nearness of `pieces`, the best first and each with its key, to each of `questions`; none of those for
         whose sentences there is no room, and of none where the model cannot be asked now."""
-        places: dict[str, slice] = {}
-        texts: list[str] = []
-        for key, piece in pieces:
-            own = [piece.content[one.start : one.end] for one in sentences_of(piece.content, running_lines(piece))]
-            if own and len(texts) + len(own) <= MOST_SENTENCES:
-                places[key] = slice(len(texts), len(texts) + len(own))
-                texts += own
+        texts, places = _sentences_in(pieces)
+        if not texts:
+            return {}
         mean = await self.mean()
         try:
-            cosines = await within_turn(self._limit, self._embedder.cosines(questions, texts)) if texts else []
+            cosines = await within_turn(self._limit, self._embedder.cosines(questions, texts))
         except Exception as error:  # whatever a provider raises: what is quoted is told by words then
             _logger.info("The sentences of the evidence could not be embedded: %s", error)
             return {}
         alike = ([round(1000 * _as_fitted(float(one), mean)) for one in row] for row in cosines)
         return {
             question: {key: row[place] for key, place in places.items()}
-            for question, row in zip(questions, alike, strict=False)
+            for question, row in zip(questions, alike, strict=True)
         }
+
+
+def _sentences_in(pieces: Sequence[tuple[str, SourceResult]]) -> tuple[list[str], dict[str, slice]]:
+    """The sentences of as many of `pieces` as there is room for, and by key where those of each stand among them."""
+    texts: list[str] = []
+    places: dict[str, slice] = {}
+    for key, piece in pieces:
+        own = [piece.content[one.start : one.end] for one in sentences_of(piece.content, running_lines(piece))]
+        if own and len(texts) + len(own) <= MOST_SENTENCES:
+            places[key] = slice(len(texts), len(texts) + len(own))
+            texts += own
+    return texts, places
 
 
 def comparable(results: Sequence[SourceResult], mean: float) -> list[SourceResult]:
