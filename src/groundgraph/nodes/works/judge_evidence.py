@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import chain
 from typing import Any
 
@@ -35,7 +35,7 @@ from groundgraph.core.embedder import Embedder
 from groundgraph.core.evidence import NEEDS, SourceResult, changed, is_stated
 from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import Needs, Ranking, Ref
-from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
+from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, paid_call, parts_of
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.bounds import within_turn
 from groundgraph.settings.settings import Settings
@@ -107,7 +107,7 @@ class Judge:
         why = {ref[0]: NEEDS for ref in view.refs} | {ref[0]: "answerable" for ref in whole}
         why |= {view.refs[at][0]: OTHER_VALUE for at in others}
         ranking = self._ranking(view, held, found=bool(stay), good=good)
-        if stay and self.background:
+        if stay and (ranking["style"] == "structured" or not self.has_model):
             ranking["nearness"] = await self._nearness(view, [pair for pair in pairs if pair[0] in stay])
         if values:
             note = self.prompts.note("earlier_value", view.turn["language"], values=", ".join(sorted(values)))
@@ -122,8 +122,11 @@ class Judge:
         near = [(ref[0], one) for ref, one in pairs if not measured.isdisjoint(parts_of(view.ranking, ref[0]))]
         asked = standing_question(view.turn["question"], view.state["intent"])
         questions = dict.fromkeys([asked, *asked_parts(asked)])
-        assert self.background is not None
-        return await self.background.nearness([*questions], near)
+        if not near or self.background is None:
+            return {}
+        told = partial(self.background.nearness, [*questions], near)
+        paid: dict[str, dict[str, list[int]]] = (await paid_call("judge_evidence", view.refs, told))["nearness"]
+        return paid
 
     async def _as_judged(self, view: View, asked: str) -> Named:
         """What gives evidence as it is judged: with the values that `asked` names, and cosines of any model alike."""
@@ -519,25 +522,21 @@ class BackgroundCosine:
         count = len(rows)
         return (float((rows @ rows.T).sum()) - count) / (count * (count - 1))
 
-    async def nearness(
-        self, questions: Sequence[str], pieces: Sequence[tuple[str, SourceResult]]
-    ) -> dict[str, dict[str, list[int]]]:
-        """The nearness of `pieces`, the best first and each with its key, to each of `questions`; none of those for
-        whose sentences there is no room, and of none where the model cannot be asked now."""
+    async def nearness(self, questions: Sequence[str], pieces: Sequence[tuple[str, SourceResult]]) -> dict[str, Any]:
+        """As `nearness` that of `pieces`, the best first and each with its key, to each of `questions`: as far as there
+        is room for their sentences, and none where the model cannot be asked now."""
         texts, places = _sentences_in(pieces)
         if not texts:
-            return {}
+            return {"nearness": {}}
         mean = await self.mean()
         try:
             cosines = await within_turn(self._limit, self._embedder.cosines(questions, texts))
         except Exception as error:  # whatever a provider raises: what is quoted is told by words then
             _logger.info("The sentences of the evidence could not be embedded: %s", error)
-            return {}
+            return {"nearness": {}}
         alike = ([round(1000 * _as_fitted(float(one), mean)) for one in row] for row in cosines)
-        return {
-            question: {key: row[place] for key, place in places.items()}
-            for question, row in zip(questions, alike, strict=True)
-        }
+        by_key = ({key: row[place] for key, place in places.items()} for row in alike)
+        return {"nearness": dict(zip(questions, by_key, strict=True))}
 
 
 def _sentences_in(pieces: Sequence[tuple[str, SourceResult]]) -> tuple[list[str], dict[str, slice]]:
