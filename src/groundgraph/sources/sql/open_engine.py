@@ -120,7 +120,7 @@ def _check_vectors(source: str, shapes: Sequence[TableShape], field: str) -> Non
 def _is_indexed(options: EngineOptions, server: PostgresOptions, database: PostgresDatabase) -> bool:
     shapes = database.shapes(options.wanted)
     _check_vectors(options.named[0], shapes, server.vector_field)
-    without = [shape for shape in shapes if not shape.text_index]
+    without = [shape for shape in shapes if not server.is_served(shape, options.wanted)]
     if not without:
         return True
     if server.text_index == "database":
@@ -128,6 +128,6 @@ def _is_indexed(options: EngineOptions, server: PostgresOptions, database: Postg
         raise ConfigurationError(f"The source '{options.named[0]}': {told} Create one: {create_index(without[0])}")
     large = [shape for shape in without if shape.estimated_rows > MOST_ROWS_HERE]
     if large:
-        told = f"'{large[0].name}' has about {large[0].estimated_rows} rows and no full-text index."
+        told = f"'{large[0].name}' has about {large[0].estimated_rows} rows and no full-text index of its text."
         raise ConfigurationError(f"The source '{options.named[0]}': {told} Create one: {create_index(large[0])}")
     return False

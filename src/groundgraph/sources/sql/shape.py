@@ -158,6 +158,7 @@ class TableShape:
         relation: its name within that; the same as `name` when empty.
         text_index: the SQL of the expression that a full-text index of the database holds; empty without one.
         text_config: PostgreSQL's name of the language rules of that index.
+        unindexed: the columns with texts to search that this index does not hold.
         vector_fields: the columns of vectors (pgvector) that can be compared with questions.
         estimated_rows: about how many rows it has; -1 when that is not known.
         called: what its rows are called where that is not `name`: a schema before it is no word of a question.
@@ -176,6 +177,7 @@ class TableShape:
     relation: str = ""
     text_index: str = ""
     text_config: str = ""
+    unindexed: tuple[str, ...] = ()
     estimated_rows: int = -1
     vector_fields: tuple[str, ...] = ()
     quoted: bool = True

@@ -174,6 +174,48 @@ async def test_text_index_database_refuses_a_table_without_one(postgres):
         await ask(source(url, table="t", postgres=PostgresOptions(text_index="database")), "x")
 
 
+PARTLY_INDEXED = """
+CREATE TABLE manuals (id int PRIMARY KEY, title text, body text, kind text);
+INSERT INTO manuals VALUES (1, 'Pumps', 'The seal is changed every 90 days.', 'guide');
+"""
+BY_TITLE, BY_BODY = (
+    f"CREATE INDEX ON manuals USING gin (to_tsvector('english', {name}));" for name in ("title", "body")
+)
+
+
+@pytest.mark.covers("R3")
+@pytest.mark.parametrize("indexes", [BY_TITLE, BY_TITLE + BY_BODY])
+async def test_the_text_of_a_row_is_found_whatever_an_index_of_its_title_holds(postgres, indexes):
+    url = postgres.database("partly", PARTLY_INDEXED + indexes)
+    assert ids(await ask(source(url), "seal")) == ["manuals/1"]
+    named = source(url, text_search_fields=["title", "kind"])
+    assert ids(await ask(named, "guide")) == ["manuals/1"]
+    strict = source(url, postgres=PostgresOptions(text_index="database"))
+    assert ids(await ask(strict, "pumps")) == ([] if indexes.endswith(BY_BODY) else ["manuals/1"])
+
+
+async def test_doctor_names_the_columns_that_an_index_does_not_hold(postgres):
+    url = postgres.database("partly", PARTLY_INDEXED + BY_BODY)
+    asked = source(url)
+    assert await ask(asked, "guide") == []
+    (told,) = [one for one in await asked.advice() if "does not hold 'title', 'kind'" in one]
+    postgres.execute(told[told.index("CREATE INDEX") :], "partly")
+    again = source(url)
+    assert ids(await ask(again, "guide")) == ["manuals/1"]
+    assert not any("does not hold" in one for one in await again.advice())
+
+
+async def test_an_index_that_a_trigger_fills_is_searched_though_it_does_not_tell_what_it_holds(postgres):
+    url = postgres.database("partly", PARTLY_INDEXED + """
+    ALTER TABLE manuals ADD words tsvector;
+    UPDATE manuals SET words = to_tsvector('english', body);
+    CREATE INDEX ON manuals USING gin (words);
+    """)  # fmt: skip
+    asked = source(url, postgres=PostgresOptions(text_config="english"))
+    assert ids(await ask(asked, "seals")) == ["manuals/1"]
+    assert not any("index" in one for one in await asked.advice())
+
+
 async def test_a_statement_over_its_limit_is_a_typed_error_and_the_source_goes_on(plant):
     from sqlalchemy import text
 

@@ -200,7 +200,7 @@ def read_shapes(connection: Connection, wanted: Wanted, *, source: str, where: s
     usual = [name for name, (shape, on_path) in found.items() if on_path and not shape.name.startswith("_")]
     if told := missing_tables(wanted, usual, found, list(found), suffix=" that this role may read"):
         raise ConfigurationError(f"The source '{source}': the database {where} {told}")
-    shapes = _with_keys(connection, {name: shape for name, (shape, _) in found.items()}, wanted.tables or usual)
+    shapes = _with_keys(connection, {name: shape for name, (shape, _) in found.items()}, wanted.tables or usual, wanted)
     chosen = [replace(shapes[name], name=name) for name in wanted.tables or usual]
 
     def related(shape: TableShape) -> TableShape:
@@ -277,7 +277,7 @@ def _column(row: Any) -> Column:
 
 
 def _with_keys(
-    connection: Connection, shapes: Mapping[str, TableShape], served: Sequence[str]
+    connection: Connection, shapes: Mapping[str, TableShape], served: Sequence[str], wanted: Wanted
 ) -> dict[str, TableShape]:
     """`shapes` with their keys; foreign ones name the other table as it is `served`."""
     places = {(shape.namespace, shape.relation) for shape in shapes.values()}
@@ -291,13 +291,13 @@ def _with_keys(
     for row in connection.execute(_REFERENCES, given):
         key = ForeignKey(tuple(row.columns), names.get(row.other, ""), tuple(row.keys))
         foreign.setdefault(row.oid, []).append(key)
-    indexes: dict[int, Any] = {}
+    indexes: dict[int, list[Any]] = {}
     for row in connection.execute(_TEXT_INDEXES, given):
-        indexes.setdefault(row.oid, row)
+        indexes.setdefault(row.oid, []).append(row)
 
     def told(shape: TableShape, oid: int) -> TableShape:
         keyed = replace(_keyed(shape, keys.get(oid, [])), foreign_keys=tuple(foreign.get(oid, ())))
-        return _with_index(keyed, indexes.get(oid))
+        return _with_index(keyed, indexes[oid], wanted) if oid in indexes else keyed
 
     return {name: told(shape, oids[shape.namespace, shape.relation]) for name, shape in shapes.items()}
 
@@ -321,10 +321,26 @@ def _keyed(shape: TableShape, keys: Sequence[Any]) -> TableShape:
     return replace(shape, primary_key=key, unique=unique)
 
 
-def _with_index(shape: TableShape, index: Any) -> TableShape:
-    if index is None:
-        return shape
+def _with_index(shape: TableShape, indexes: Sequence[Any], wanted: Wanted) -> TableShape:
+    """`shape` with the one of `indexes` that holds most of what is searched, the text of a row before all."""
+    seen = described(shape, wanted)
+    texts = [item.name for item in seen.columns if item.name in seen.search_fields and item.stored_as == "string"]
+    missing = [_not_held(index, seen, texts) for index in indexes]
+    best = min(range(len(indexes)), key=lambda number: (seen.content_field in missing[number], len(missing[number])))
+    index = indexes[best]
     told = next((part for part in (index.generated, index.filled, index.expression) if part and "'" in part), "")
     found = _CONFIG.search(told)
     config = (found[1] or found[2] or "").replace('"', "") if found else ""
-    return replace(shape, text_index=index.expression, text_config=config)
+    return replace(shape, text_index=index.expression, text_config=config, unindexed=missing[best])
+
+
+def _not_held(index: Any, shape: TableShape, texts: Sequence[str]) -> tuple[str, ...]:
+    """Those of the columns `texts` that are not in `index`; none where it names no column of `shape`, as one that a
+    trigger of the user's fills."""
+    told = " ".join(filter(None, (index.generated, index.filled, index.expression)))
+    held = {
+        item.name
+        for item in shape.columns
+        if quoted(item.name) in told or re.search(rf"\b{re.escape(item.name)}\b", told)
+    }
+    return tuple(name for name in texts if name not in held) if held else ()

@@ -67,10 +67,17 @@ def _about(database: PostgresDatabase, shape: TableShape, role: str, *, is_super
         yield f"The role '{role}' may write to '{shape.name}', and groundgraph only reads: REVOKE {_WRITE} ON {table}."
     if native and shape.estimated_rows < 0:
         yield f"'{shape.name}' was never analysed, so PostgreSQL guesses how common words are: ANALYZE {table}."
-    if not shape.text_index:
+    if not native and (not shape.text_index or shape.unindexed):
+        which = "full-text index of all that is searched" if shape.text_index else "full-text index"
         yield (
-            f"'{shape.name}' has no full-text index, so its rows are read into one on this machine. With one, "
+            f"'{shape.name}' has no {which}, so its rows are read into one on this machine. With one, "
             f"PostgreSQL searches itself: {create_index(shape, _sample(database, shape))}"
+        )
+    elif shape.unindexed:
+        yield (
+            f"The full-text index of '{shape.name}' does not hold {', '.join(map(repr, shape.unindexed))}: a row is "
+            f"not found by words there. Make one that does, or name `text_search_fields`: "
+            f"{create_index(shape, _sample(database, shape))}"
         )
 
 
@@ -142,9 +149,9 @@ class NativeEngine(SqlEngine):
 
     def _checked(self) -> Tables:
         tables = super()._checked()
-        without = next((shape.name for shape in tables.shapes if not shape.text_index), None)
+        without = next((one.name for one in tables.shapes if not self._options.is_served(one, self._wanted)), None)
         if without is not None:
-            raise EngineUnfit(f"The source '{self._name}': '{without}' has no full-text index any more.")
+            raise EngineUnfit(f"The source '{self._name}': '{without}' has no full-text index of its text any more.")
         return tables
 
     def advice(self) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from groundgraph.search.rank import query_vector, wants_vector
 from groundgraph.sources.check_options import is_number, is_whole
-from groundgraph.sources.sql.shape import TableShape
+from groundgraph.sources.sql.shape import TableShape, Wanted
 from groundgraph.text.words import detect_language, language_data
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ class PostgresOptions:
 
     Attributes:
         text_index: `database` searches with the full-text index of the database and refuses a table without one;
-            `own` keeps an index in a file here, as for SQLite; `auto` takes the database's when every table has one.
+            `own` keeps an index in a file here, as for SQLite; `auto` takes the database's when every table has one
+            that holds its text.
         text_config: the language rules of the index, such as `english`, where they cannot be read off it.
         pool_size: the most connections at once.
         statement_timeout: seconds after which the server ends a statement.
@@ -74,6 +75,13 @@ class PostgresOptions:
         """The options among `given` that are set."""
         own = {name: value for name, value in given.items() if name in OPTIONS and value is not None}
         return cls(**own, embedder=embedder)
+
+    def is_served(self, shape: TableShape, wanted: Wanted) -> bool:
+        """Whether the index of the database is the one to search. One that does not hold the text of the rows, or a
+        column that the configuration names, would find nothing of that without a sign."""
+        if not shape.text_index or self.text_index == "database" or self.vector_field:
+            return bool(shape.text_index)
+        return {shape.content_field, *wanted.search_fields}.isdisjoint(shape.unindexed)
 
     def problems(self) -> list[tuple[str, str]]:
         """What is wrong, as the name of the option and the reason."""
