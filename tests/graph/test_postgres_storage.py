@@ -255,6 +255,39 @@ async def test_no_server_at_the_start_is_a_typed_error() -> None:
             pass
 
 
+@pytest.mark.live
+@pytest.mark.parametrize("suffix", ["", "?options=-csearch_path%3Dnowhere"])
+async def test_a_role_that_may_create_no_table_is_a_typed_error_that_says_what_it_needs(url, postgres, suffix) -> None:  # noqa: F811
+    postgres.execute("DROP ROLE IF EXISTS poor; CREATE ROLE poor LOGIN")
+    with pytest.raises(StorageUnavailable, match=r"(permission denied|no schema).*may create tables"):
+        async with open_graph(settings_for(url.replace("groundgraph@", "poor@") + suffix), sources=[docs()]):
+            pass
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("change", ["DROP TABLE checkpoint_blobs", "REVOKE ALL ON checkpoints FROM poor"])
+async def test_a_table_that_is_gone_or_refused_is_a_typed_error_for_every_way_in(url, postgres, change) -> None:  # noqa: F811
+    postgres.execute("DROP ROLE IF EXISTS poor; CREATE ROLE poor LOGIN")
+    postgres.execute("GRANT ALL ON SCHEMA public TO poor", "threads")
+    async with open_graph(settings_for(url), sources=[docs()]):
+        postgres.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO poor", "threads")
+    async with open_graph(settings_for(url.replace("groundgraph@", "poor@")), sources=[docs()]) as graph:
+        await graph.ainvoke(asking(), thread())
+        postgres.execute(change, "threads")
+        for one in (graph.ainvoke(asking(), thread()), graph.aget_state(thread()), forget_thread(graph, "t")):
+            with pytest.raises(StorageUnavailable, match="refuses"):
+                await one
+
+
+@pytest.mark.live
+async def test_forgetting_while_the_server_is_away_is_a_typed_error(url, postgres) -> None:  # noqa: F811
+    async with open_graph(settings_for(url), sources=[docs()]) as graph:
+        await graph.ainvoke(asking(), thread())
+        postgres.execute("DROP DATABASE threads WITH (FORCE)")
+        with pytest.raises(StorageUnavailable, match="does not answer"):
+            await forget_thread(graph, "t")
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [({"type": "postgres"}, "needs `url`"), ({"url": "postgresql://h/d"}, "belongs to type 'postgres'")],

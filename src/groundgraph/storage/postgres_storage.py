@@ -60,9 +60,10 @@ class ThreadClaims:
 
         Raises:
             ThreadBusy: another process held it for all of `wait` seconds.
-            psycopg.OperationalError: the server does not answer.
+            StorageUnavailable: the server does not answer.
         """
-        await claimed(name, wait, lambda: self._claimed(name))
+        with _told_as_ours():
+            await claimed(name, wait, lambda: self._claimed(name))
         try:
             yield
         finally:

@@ -95,6 +95,8 @@ _LOCKED = "55P03"
 _NO_ROOM = "53"
 _DISK_FULL = "53100"
 _READ_ONLY = "25006"
+# A right, a schema, a table or a column that it lacks.
+_REFUSED = ("42501", "3F000", "42P01", "42703")
 _SERVER = "PostgreSQL, which keeps the threads or the evidence of this graph,"
 
 
@@ -105,8 +107,9 @@ def server_error(error: BaseException) -> GroundGraphError | None:
     if psycopg is None or not isinstance(error, psycopg.Error):
         return None
     state = error.sqlstate or ""
-    # psycopg takes this one for an internal error.
-    if state != _READ_ONLY and not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+    # psycopg takes the first for an internal error, and the others for errors of the program.
+    expected = state in (_READ_ONLY, *_REFUSED)
+    if not expected and not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return None
     if state == _LOCKED:
         return StorageLocked(
@@ -120,6 +123,12 @@ def server_error(error: BaseException) -> GroundGraphError | None:
             f"{_SERVER} takes no writes: it is a standby, or read-only by a setting ({reason}). What was written "
             "before is safe: name the server that takes writes (`target_session_attrs=read-write` in the url "
             "finds it among several), or end `default_transaction_read_only`, and ask again."
+        )
+    if state in _REFUSED:
+        return StorageUnavailable(
+            f"{_SERVER} refuses: {reason}. The role of the url needs a schema on its search path in which it may "
+            "create tables, and all rights on those of this graph; where one was removed, bring it back, or name "
+            "another database."
         )
     if state.startswith(_NO_ROOM):
         lacking = "the disk is full" if state == _DISK_FULL else "memory, connections or another limit are used up"
