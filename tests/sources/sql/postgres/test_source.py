@@ -71,6 +71,27 @@ async def test_the_five_functions_run_on_the_server(plant, function, field, valu
     assert found.metadata["value"] == value
 
 
+@pytest.mark.covers("R15")
+@pytest.mark.parametrize("kind", ["numeric", "double precision", "real"])
+async def test_what_is_no_number_is_left_out_of_what_is_computed_and_told(postgres, kind):
+    url = postgres.database("nan", f"CREATE TABLE loads (part int PRIMARY KEY, hall text, tons {kind}, spare {kind})")
+    postgres.fill("nan", loads=[(1, "north", 1.5, 1), (2, "north", "NaN", 1), (3, "south", 2.5, 1)])
+    asked = source(url).computing()
+    for function, value in (("max", 2.5), ("sum", 4), ("average", 2)):
+        found = await asked.run(Proposal("loads", function, field="tons"), {})
+        assert (found.metadata["value"], found.metadata["rows"]) == (value, 2)
+        assert "1 rows were left out, their value is no number" in found.content
+    by_hall = await asked.run(Proposal("loads", "max", field="tons", group_by=["hall"], order="largest"), {})
+    assert by_hall.metadata["groups"] == [["south", 2.5], ["north", 1.5]]
+
+
+@pytest.mark.covers("R2")
+async def test_a_number_beyond_all_floats_is_compared_with_others(postgres):
+    url = postgres.database("nan", "CREATE TABLE loads (part int PRIMARY KEY, hall text, tons numeric)")
+    postgres.fill("nan", loads=[(1, "north hall", 1.5), (2, "south hall", "1e400")])
+    assert ids(await ask(source(url), "hall", tons={"gt": 2})) == ["loads/2"]
+
+
 REAL = """
 CREATE SCHEMA "Vertrieb";
 CREATE TYPE state AS ENUM ('open', 'closed');

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from math import inf, nan
+from math import inf
 from typing import Any
 from uuid import UUID
 
@@ -175,8 +175,7 @@ class PostgresDialect(SqlDialect):
         number = as_number(field)
         bound = _bound(operand, field)
         # What is no number is greater than all numbers for PostgreSQL, and neither less nor greater for anybody else.
-        is_number = number != literal(nan, Float(53)) if field.type in _WITH_NAN else true()
-        return _exact(and_(ordered(number, operator, bound), is_number))
+        return _exact(and_(ordered(number, operator, bound), _is_a_number(field, number)))
 
     @override
     def contains(self, field: Column, operand: Any) -> Pushed[Condition]:
@@ -216,6 +215,19 @@ def as_number(field: Column) -> ColumnElement[Any]:
         return cast(literal(None), Numeric)
     text = func.regexp_replace(func.btrim(_plain(field)), _SEPARATOR, "", "g")
     return case((text.op("~")(_NUMBER), cast(text, Numeric)), else_=None)
+
+
+def as_number_alone(field: Column) -> ColumnElement[Any]:
+    """The same, and NULL for what is no number (NaN) too, which would be the largest and every sum it is in."""
+    number = as_number(field)
+    return case((_is_a_number(field, number), number), else_=None) if field.type in _WITH_NAN else number
+
+
+def _is_a_number(field: Column, number: ColumnElement[Any]) -> ColumnElement[Any]:
+    if field.type not in _WITH_NAN:
+        return true()
+    # A numeric may be beyond all floats, and would not be compared with one.
+    return number != cast(literal("NaN", String), Numeric if field.type == "numeric" else Float(53))
 
 
 def _shown(field: Column) -> ColumnElement[Any]:

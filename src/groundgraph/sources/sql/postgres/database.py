@@ -20,7 +20,7 @@ from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.exact_number import read_decimal
 from groundgraph.sources.sql.any_database import ComputingDatabase, Version, with_commas
 from groundgraph.sources.sql.location import ServerAddress
-from groundgraph.sources.sql.postgres.conditions import as_number, where
+from groundgraph.sources.sql.postgres.conditions import as_number_alone, where
 from groundgraph.sources.sql.postgres.connect import CHANGED, current, make_engine, state_of, typed_errors
 from groundgraph.sources.sql.postgres.introspect import (
     TEXTS,
@@ -203,7 +203,7 @@ class PostgresDatabase(ComputingDatabase):
 
     @override
     def as_number(self, found: Column) -> ColumnElement[Any]:
-        return as_number(found)
+        return as_number_alone(found)
 
     @override
     def one(self, statement: Any) -> tuple[Any, ...]:
