@@ -110,6 +110,13 @@ async def test_facts_do_not_carry_evidence_that_is_not_good_enough():
     assert texts(result) == [DEMO]
 
 
+async def test_a_fact_of_the_state_stays_one_though_what_was_found_is_not_good_enough():
+    graph = build(["backfill"], retrieval={"score_threshold": 0.0, "answerable_threshold": 0.9})
+    question = "Which support for quarterly tax reports of small companies is there?"
+    result = await ask(graph, question, dialogue_state=state(categories=["support"], facts=[DEMO]))
+    assert texts(result) == [DEMO, "Support answers at night too."]
+
+
 async def test_the_path_of_the_state_answers_from_its_facts_alone():
     source = CategorySource(KNOWLEDGE)
     graph = build(["backfill"], source=source)

@@ -22,13 +22,13 @@ def backfill_facts(parts: WorkParts) -> Work:
     judge = judge_evidence(parts)
 
     async def backfill_facts(view: View) -> Change:
-        named = view.turn["state"]
+        named, closest = view.turn["state"], view.refs
+        if view.ranking["insufficient"]:
+            # What only comes closest says nothing beside facts, though it be one of them.
+            view = replace(view, ranking={**view.ranking, "refs": []})
         facts = _facts(view, named) if named else []
         if named is None or not facts:
-            return Change(view.refs)
-        if view.ranking["insufficient"]:
-            # What only comes closest says nothing beside facts.
-            view = replace(view, ranking={**view.ranking, "refs": []})
+            return Change(closest)
         refs = view.refs
         separator = parts.prompts.render("state_separator", language=view.turn["language"]).strip()
         kept = await _fitting(parts, view, facts, separator)
