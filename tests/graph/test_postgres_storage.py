@@ -16,6 +16,7 @@ from run_apart import told_by
 from turns import asking, docs, thread
 
 from groundgraph import load_provenance, load_settings, open_graph
+from groundgraph.cli.doctor_checks import examine
 from groundgraph.core.errors import (
     ConfigurationError,
     StorageLocked,
@@ -286,6 +287,19 @@ async def test_forgetting_while_the_server_is_away_is_a_typed_error(url, postgre
         postgres.execute("DROP DATABASE threads WITH (FORCE)")
         with pytest.raises(StorageUnavailable, match="does not answer"):
             await forget_thread(graph, "t")
+
+
+@pytest.mark.live
+async def test_doctor_tells_of_a_server_that_is_away_or_refuses(url, postgres, tmp_path) -> None:  # noqa: F811
+    async def states(address: str) -> dict[str, str]:
+        settings = settings_for(address).model_copy(update={"base_dir": tmp_path})
+        return {one.check: one.state for one in await examine(settings) if one.check in ("checkpointer", "store")}
+
+    postgres.execute("DROP ROLE IF EXISTS poor; CREATE ROLE poor LOGIN")
+    for address in ("postgresql://reader@127.0.0.1:9/x", url.replace("groundgraph@", "poor@")):
+        assert await states(address) == {"checkpointer": "fail", "store": "fail"}
+    assert await states(url) == {"checkpointer": "ok", "store": "ok"}
+    assert postgres.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", "threads") == [(0,)]
 
 
 @pytest.mark.parametrize(

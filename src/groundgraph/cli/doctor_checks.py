@@ -29,6 +29,7 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.secret_mask import mask
 from groundgraph.graph.configured_models import configured_embedder, embedding_key, embedding_problem
 from groundgraph.graph.knowledge_base_files import knowledge_base_files
+from groundgraph.graph.open_graph import server_problems
 from groundgraph.graph.resources import Resources
 from groundgraph.ingest.builtin_chains import chains_without_model
 from groundgraph.ingest.find_files import find_files
@@ -192,6 +193,7 @@ async def examine(settings: Settings, *, tries: bool = False) -> list[Finding]:
     found += [Finding("configuration", "warn", notice) for notice in chains_without_model(settings)]
     found += await run_blocking(document_packages, settings)
     found += writable_folders(settings)
+    found += await servers_that_keep(settings)
     bases = list(knowledge_bases(settings))
     found += bases
     unfilled = {finding.check for finding in bases if finding.state != "ok"}
@@ -278,6 +280,15 @@ def writable_folders(settings: Settings) -> Iterator[Finding]:
             yield Finding("folder", "ok", f"{folder}{made} can be written")
         else:
             yield Finding("folder", "fail", f"{folder} cannot be written", f"Give this user the right to {existing}.")
+
+
+async def servers_that_keep(settings: Settings) -> list[Finding]:
+    """Whether the servers of threads and evidence answer, and let this role make its tables."""
+    told = "PostgreSQL answers, and tables can be made there"
+    return [
+        Finding(key, "fail", problem) if problem else Finding(key, "ok", told)
+        for key, problem in (await server_problems(settings)).items()
+    ]
 
 
 def knowledge_bases(settings: Settings) -> Iterator[Finding]:

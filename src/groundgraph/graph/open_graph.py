@@ -12,7 +12,7 @@ from typing import Any, Unpack
 
 from langgraph.store.base import BaseStore
 
-from groundgraph.core.errors import ConfigurationError, Problem, StorageLocked, StorageUnavailable
+from groundgraph.core.errors import ConfigurationError, GroundGraphError, Problem, StorageLocked, StorageUnavailable
 from groundgraph.core.write_ahead_log import reading_uri, use_write_ahead_log
 from groundgraph.graph.parts import Parts, takes
 from groundgraph.graph.state import TurnOutput
@@ -72,6 +72,22 @@ def open_for_reading(settings: Settings) -> OpenGraph:
     Files that may not be written, such as those of a backup, are opened as they are.
     """
     return OpenGraph(_opened(settings, {}, reads=True))
+
+
+async def server_problems(settings: Settings) -> dict[str, str]:
+    """By name those of `checkpointer` and `store` that are on a server, and why nothing can be kept there, an empty
+    text where it can; nothing is left there."""
+    found = {}
+    async with AsyncExitStack() as stack:
+        server = _Server(stack)
+        for key, kept in (("checkpointer", settings.checkpointer), ("store", settings.store)):
+            if kept.type == "postgres":
+                try:
+                    await server.storage(key).probe(kept.url)
+                    found[key] = ""
+                except GroundGraphError as error:
+                    found[key] = str(error)
+    return found
 
 
 @asynccontextmanager

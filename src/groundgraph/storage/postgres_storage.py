@@ -16,6 +16,7 @@ from typing import Any, Literal
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.store.base import Op, Result
 from langgraph.store.postgres.aio import AsyncPostgresStore
+from psycopg import AsyncConnection
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 from typing_extensions import override
@@ -286,6 +287,17 @@ class PostgresStorage:
         async with _setting_up(claims):
             await store.setup()
         return store
+
+    async def probe(self, url: str) -> None:
+        """Make a table and take it back, as a saver or a store makes its own.
+
+        Raises:
+            StorageUnavailable: as for `saver`.
+        """
+        with _told_as_ours():
+            async with await AsyncConnection.connect(url, connect_timeout=CONNECT_SECONDS) as connection:
+                await connection.execute("CREATE TABLE groundgraph_probe ()")
+                await connection.rollback()
 
     async def _pool(self, url: str, pool_size: int) -> tuple[Any, ThreadClaims]:
         if url not in self._pools:
