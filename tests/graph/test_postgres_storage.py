@@ -257,6 +257,17 @@ async def test_no_server_at_the_start_is_a_typed_error() -> None:
 
 
 @pytest.mark.live
+async def test_the_first_turn_after_a_restart_of_the_server_is_answered(url, postgres) -> None:  # noqa: F811
+    async with open_graph(settings_for(url), sources=[docs()]) as graph:
+        for _ in range(2):
+            assert (await graph.ainvoke(asking(), thread()))["outcome"] == "answered"
+            ended = postgres.execute(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = 'threads'"
+            )
+            assert ended[0][0] >= 2, "a connection of the pool and that of the claims"
+
+
+@pytest.mark.live
 @pytest.mark.parametrize("suffix", ["", "?options=-csearch_path%3Dnowhere"])
 async def test_a_role_that_may_create_no_table_is_a_typed_error_that_says_what_it_needs(url, postgres, suffix) -> None:  # noqa: F811
     postgres.execute("DROP ROLE IF EXISTS poor; CREATE ROLE poor LOGIN")

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.store.base import Op, Result
 from langgraph.store.postgres.aio import AsyncPostgresStore
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, InterfaceError, OperationalError
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 from typing_extensions import override
@@ -112,26 +112,31 @@ class ThreadClaims:
             task.exception()
 
     async def _try(self, statement: str, name: str) -> bool:
-        import psycopg
-
         async with self._guard:
-            connection = await self._open()
+            kept, connection = self._connection, await self._open()
             try:
-                async with asyncio.timeout(_ANSWER_SECONDS):
-                    cursor = await connection.execute(statement, (name, _SEED))
-                    row = await cursor.fetchone()
-            except TimeoutError as error:
-                await connection.close()
-                raise psycopg.OperationalError(f"no answer within {_ANSWER_SECONDS:g} seconds") from error
+                return await self._asked(connection, statement, name)
+            except OperationalError:
+                if connection is not kept or not connection.broken:
+                    raise
+                # The server ended it while nobody asked, as at a restart, and takes new ones.
+                return await self._asked(await self._open(), statement, name)
+
+    async def _asked(self, connection: Any, statement: str, name: str) -> bool:
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                cursor = await connection.execute(statement, (name, _SEED))
+                row = await cursor.fetchone()
+        except TimeoutError as error:
+            await connection.close()
+            raise OperationalError(f"no answer within {_ANSWER_SECONDS:g} seconds") from error
         return bool(row and row[0])
 
     async def _open(self) -> Any:
-        import psycopg
-
         if self._closed:
-            raise psycopg.InterfaceError("the graph was closed")
+            raise InterfaceError("the graph was closed")
         if self._connection is None or self._connection.closed or self._connection.broken:
-            self._connection = await psycopg.AsyncConnection.connect(
+            self._connection = await AsyncConnection.connect(
                 self._url, autocommit=True, connect_timeout=5, application_name="groundgraph claims"
             )
         return self._connection
