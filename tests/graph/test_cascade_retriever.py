@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -413,6 +414,19 @@ def test_scope_filters_of_the_configuration_need_their_value(knowledge):
     with pytest.raises(ScopeMissing, match=r"context\.desk"):
         CascadeRetriever.open(given)
     assert keys(CascadeRetriever.open(given, scope={"desk": "faq"}).search("rate")) == ["support"]
+
+
+@pytest.mark.covers("I8", "R13")
+@pytest.mark.parametrize(
+    ("scoped", "told"),
+    [({"category": "context.desk"}, "has a default filter too"), ({"desk": "context.desk"}, "no field")],
+)
+def test_scope_filters_that_a_graph_refuses_are_refused_alone_too(knowledge, scoped, told):
+    intent = {"default_filters": {"sales": {"category": "faq"}}}
+    given = settings(knowledge, intent=intent, retrieval={"scope_filters": {"sales": scoped}})
+    for opening in (turn_graph, partial(CascadeRetriever.open, scope={"desk": "pricing"})):
+        with pytest.raises(ConfigurationError, match=told):
+            opening(given)
 
 
 @pytest.mark.covers("R13")

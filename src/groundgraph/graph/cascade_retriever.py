@@ -19,7 +19,7 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.graph.configured_models import configured_embedder
 from groundgraph.graph.configured_sources import with_retriever_defaults
 from groundgraph.graph.parts import Models, takes
-from groundgraph.nodes.node import scope_values
+from groundgraph.nodes.node import scope_problems, scope_values
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import plain
 from groundgraph.settings.load_settings import GivenSettings, settings_of
@@ -200,8 +200,11 @@ class CascadeRetriever(DelegatingSource):
         retriever = cls(cascade_from_options(options))
         retriever._prompts = Prompts.of(loaded)
         retriever._reranking = _reranking(loaded, retriever._prompts, reranker, models)
-        scoped = scope_values({entry.name: loaded.retrieval.scope_filters.get(entry.name, {})}, scope or {}, None)
-        enforced = {**loaded.intent.default_filters.get(entry.name, {}), **scoped.get(entry.name, {})}
+        defaults, wanted = loaded.intent.default_filters, loaded.retrieval.scope_filters.get(entry.name, {})
+        if problems := scope_problems({entry.name: wanted}, defaults, {entry.name: retriever.get_schema()}):
+            raise ConfigurationError(problems)
+        scoped = scope_values({entry.name: wanted}, scope or {}, None)
+        enforced = {**defaults.get(entry.name, {}), **scoped.get(entry.name, {})}
         retriever._enforced = check_filters(retriever.get_schema(), enforced, source=entry.name)
         return retriever
 
