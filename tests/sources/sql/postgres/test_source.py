@@ -86,6 +86,23 @@ async def test_what_is_no_number_is_left_out_of_what_is_computed_and_told(postgr
 
 
 @pytest.mark.covers("R2")
+async def test_escapes_that_json_keeps_and_jsonb_refuses_stop_no_filter(postgres):
+    url = postgres.database("escapes", "CREATE TABLE notes (id int PRIMARY KEY, body text, tags json)")
+    escaped = [r'["a"]', r'["a", "x\u0000\u0000"]', r'["a", "\ud800"]', r'["\ude00"]', r'["\ud83d\ude00", "\\u0000"]']
+    postgres.fill("escapes", notes=[(number, "pump", tags) for number, tags in enumerate(escaped)])
+    asked = source(url)
+    for value, found in (
+        ("a", [0, 1, 2]),
+        ("x\ufffd\ufffd", [1]),
+        ("\ufffd", [2, 3]),
+        ("\U0001f600", [4]),
+        (r"\u0000", [4]),
+    ):
+        for condition in (value, {"contains": value}):
+            assert sorted(ids(await ask(asked, "pump", tags=condition))) == [f"notes/{number}" for number in found]
+
+
+@pytest.mark.covers("R2")
 async def test_a_number_beyond_all_floats_is_compared_with_others(postgres):
     url = postgres.database("nan", "CREATE TABLE loads (part int PRIMARY KEY, hall text, tons numeric)")
     postgres.fill("nan", loads=[(1, "north hall", 1.5), (2, "south hall", "1e400")])

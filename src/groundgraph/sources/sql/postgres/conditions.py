@@ -123,6 +123,10 @@ _WITH_NAN = ("float4", "float8", "numeric")
 _FLOATS = ("float4", "float8", "_float4", "_float8")
 # From here on PostgreSQL writes a float with an exponent.
 _WRITTEN_OUT = 1e15
+# Escapes of letters that json keeps and jsonb refuses: NUL, and one half of a pair of surrogates.
+_EVEN, _HEX = r"(?<!\\)((?:\\\\)*)\\u", "[0-9a-fA-F]{2}"
+_HIGH, _LOW = f"[dD][89abAB]{_HEX}", f"[dD][c-fC-F]{_HEX}"
+_NO_LETTERS = (rf"{_EVEN}(?:0000|{_HIGH}(?!\\u{_LOW}))", rf"(?<!\\u{_HIGH}){_EVEN}{_LOW}")
 _NUMBER_ARRAYS = ("_int2", "_int4", "_int8", "_float4", "_float8", "_numeric")
 
 
@@ -189,7 +193,7 @@ class PostgresDialect(SqlDialect):
         inside = func.strpos(func.lower(here), func.lower(literal(text, Text))) > 0
         if field.stored_as != "array":
             return _exact(inside)
-        is_list = func.jsonb_typeof(cast(column(field.name), JSONB)) == "array"
+        is_list = func.jsonb_typeof(_as_jsonb(field)) == "array"
         return _exact(case((is_list, _in_json(field, operand)), else_=inside))
 
     @override
@@ -322,11 +326,20 @@ def _in_array(field: Column, value: Any) -> Condition:
 def _in_json(field: Column, value: Any) -> Condition:
     if _has_nul(value):
         return false()
-    here = cast(column(field.name), JSONB)
+    here = _as_jsonb(field)
     forms = [json.dumps(value, ensure_ascii=False)]
     if isinstance(value, str) and re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", value):
         forms.append(value)  # a number that reads like the text that is asked for
     return or_(*(here.op("@>", is_comparison=True)(cast(literal(form, Text), JSONB)) for form in forms))
+
+
+def _as_jsonb(field: Column) -> ColumnElement[Any]:
+    here: ColumnElement[Any] = column(field.name)
+    if field.type == "json":
+        here = cast(here, Text)
+        for escape in _NO_LETTERS:
+            here = func.regexp_replace(here, escape, r"\1\\ufffd", "g")
+    return cast(here, JSONB)
 
 
 def _moment(field: Column, moment: datetime) -> ColumnElement[Any]:
