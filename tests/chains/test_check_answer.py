@@ -98,6 +98,7 @@ DISAGREES = [
     ("Access tokens expire after an hour in Kubernetes [1].", "name_unsupported"),
     ("The plan of the IBM group costs $12.50 a month [2].", "name_unsupported"),
     ("Access tokens expire after an hour [1]. Refresh tokens are stored in a database.", "uncited"),
+    ("Access tokens expire after an hour [1].\n\n## Where\nRefresh tokens are stored in a database.", "uncited"),
     ("Refresh tokens are stored in a database.", "no_citation"),
     ("```bash\nrm -rf /\n```", "no_citation"),
     ("Elephants drink eighty litres of muddy water every single day [1].", "low_support"),

@@ -99,6 +99,11 @@ def test_a_question_about_one_thing_quotes_the_sentence_that_answers(question, a
     assert answer in select_quotes(question, evidence)[0].text
 
 
+def test_the_first_sentence_right_below_a_heading_is_quoted():
+    text = "# Animals\nCats sleep 16 hours.\nDogs sleep 10 hours.\n"
+    assert [one.text for one in select_quotes("How many hours do cats sleep?", [result(text)])] == [text[10:-1]]
+
+
 @pytest.mark.parametrize("question", ["zebra crossings", "", "?!", "👩\u200d💻"])
 def test_a_question_that_shares_no_word_is_given_no_quote(question):
     assert select_quotes(question, [result("".join(SENTENCES[:4]))]) == []

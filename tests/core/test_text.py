@@ -185,6 +185,7 @@ def test_sentences_are_ordered_inside_the_text_and_cover_every_character_but_spa
             ["It says “shut … at once” here.", "Wait...", "and go…", "On."],
         ),
         ("A list:\n- one\n- two", ["A list:", "- one", "- two"]),
+        ("# Cats\nThey sleep\nlong.\n## No. 5\nOn.", ["# Cats", "They sleep\nlong.", "## No. 5", "On."]),
         ("これは文です。次の文。", ["これは文です。", "次の文。"]),
         ("a line\nwrapped. Next", ["a line\nwrapped.", "Next"]),
         ("  \n ", []),

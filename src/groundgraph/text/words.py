@@ -384,13 +384,15 @@ _SENTENCE_END = re.compile(
     )""",
     re.VERBOSE,
 )
+# The line of a heading of Markdown ends where the line does, also without a blank one below.
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t][^\n]*+\n", re.MULTILINE)
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
     """The (start, end) offsets of the sentences of `text`, without the white space around them.
 
-    A blank line or the beginning of a list item ends a sentence too. A full stop does not when an abbreviation, a
-    single initial or a small letter says otherwise.
+    A blank line, the end of a heading or the beginning of a list item ends a sentence too. A full stop does not when an
+    abbreviation, a single initial or a small letter says otherwise.
     """
     spans: list[tuple[int, int]] = []
     start = 0
@@ -403,9 +405,12 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 
 def _ends(text: str) -> Iterable[int]:
-    for found in _SENTENCE_END.finditer(text):
-        if found.group()[0] not in ".…" or _is_full_stop(text, found):
-            yield found.end()
+    stops = {
+        found.end()
+        for found in _SENTENCE_END.finditer(text)
+        if found.group()[0] not in ".…" or _is_full_stop(text, found)
+    }
+    yield from sorted(stops.union(found.end() for found in _HEADING.finditer(text)))
     yield len(text)
 
 
