@@ -12,6 +12,7 @@ from groundgraph.evals.report import (
     Difference,
     compare,
     comparison_lines,
+    evaluation_lines,
     load,
     refusal_evaluation,
     retrieval_evaluation,
@@ -27,13 +28,22 @@ def test_what_is_saved_is_loaded(tmp_path):
     evaluation = run([0.5, 1.0, 0.25])
     save(evaluation, tmp_path / "run.json")
     assert load(tmp_path / "run.json").values == evaluation.values
-    assert compare(evaluation, load(tmp_path / "run.json")) == (3, {"MRR": Difference(0.0, (0.0, 0.0))})
+    assert compare(evaluation, load(tmp_path / "run.json")) == (3, {"MRR": Difference(0.0, (0.0, 0.0), 3)})
 
 
 def test_an_improvement_in_every_query_is_higher_and_its_reverse_lower():
-    worse, better = run([0.1, 0.4, 0.2]), run([0.2, 0.6, 0.4])
+    worse, better = run([0.1, 0.4, 0.2] * 2), run([0.2, 0.6, 0.4] * 2)
     assert compare(better, worse)[1]["MRR"].verdict == "higher"
     assert compare(worse, better)[1]["MRR"].verdict == "lower"
+
+
+@pytest.mark.covers("L14")
+@pytest.mark.parametrize("number", [1, 5])
+def test_so_few_queries_show_no_difference_and_no_interval_that_says_something(number):
+    worse, better = run([0.1] * number), run([0.9] * number)
+    assert compare(better, worse)[1]["MRR"].verdict == NO_DIFFERENCE
+    assert evaluation_lines(better)[-1].endswith("Over fewer than 6 it says nothing.")
+    assert "fewer" not in evaluation_lines(run([0.9] * 6))[-1]
 
 
 @pytest.mark.covers("L14")
@@ -57,7 +67,7 @@ def test_areas_are_compared_by_class():
     answerable = {"a": True, "b": True, "c": False, "d": False}
     good = refusal_evaluation("set", {"a": 0.9, "b": 0.8, "c": 0.1, "d": 0.2}, answerable)
     bad = refusal_evaluation("set", {"a": 0.1, "b": 0.2, "c": 0.9, "d": 0.8}, answerable)
-    assert compare(good, bad) == (4, {"AUC": Difference(1.0, (1.0, 1.0))})
+    assert compare(good, bad) == (4, {"AUC": Difference(1.0, (1.0, 1.0), 4)})
     with pytest.raises(ConfigurationError, match="one run measured refusal, the other retrieval"):
         compare(good, run([1.0]))
 

@@ -24,6 +24,8 @@ from groundgraph.evals.measures import (
 
 NO_DIFFERENCE = "no difference shown"
 FORMAT = 1
+# Of fewer pairs not even the sign test calls it a difference when all point one way, and resamples hardly scatter.
+FEWEST = 6
 _DIGITS = 6
 
 
@@ -70,16 +72,17 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Difference:
-    """A figure of this run minus that of a saved one, over the queries of both, and its 95 % interval."""
+    """A figure of this run minus that of a saved one, its 95 % interval, and `over` how many queries of both."""
 
     value: float
     interval: Interval
+    over: int = FEWEST
 
     @property
     def verdict(self) -> str:
-        """`higher` or `lower`; while the interval covers 0, no difference is shown."""
+        """`higher` or `lower`; while the interval covers 0, and over fewer than six, no difference is shown."""
         low, high = self.interval
-        if low <= 0 <= high:
+        if low <= 0 <= high or self.over < FEWEST:
             return NO_DIFFERENCE
         return "higher" if low > 0 else "lower"
 
@@ -171,7 +174,7 @@ def compare(new: Evaluation, old: Evaluation) -> tuple[int, dict[str, Difference
         before = old.values.get(name, {})
         # A tag of conversations may be new.
         if paired := [values[query] - before[query] for query in values if query in before]:
-            differences[name] = Difference(sum(paired) / len(paired), mean_interval(paired))
+            differences[name] = Difference(sum(paired) / len(paired), mean_interval(paired), len(paired))
     return len(all_shared), differences
 
 
@@ -183,7 +186,8 @@ def _compared_areas(new: Evaluation, old: Evaluation) -> tuple[int, dict[str, Di
     if not positive[0] or not negative[0]:
         raise ConfigurationError("the two runs share no answerable or no unanswerable queries")
     value = area_under_curve(positive[0], negative[0]) - area_under_curve(positive[1], negative[1])
-    return len(shared), {REFUSAL_MEASURE: Difference(value, area_difference_interval(positive, negative))}
+    interval = area_difference_interval(positive, negative)
+    return len(shared), {REFUSAL_MEASURE: Difference(value, interval, len(shared))}
 
 
 def _shared(new: Mapping[str, float], old: Mapping[str, float]) -> list[str]:
@@ -203,7 +207,8 @@ def evaluation_lines(evaluation: Evaluation) -> list[str]:
         count = len(evaluation.values[name])
         over = f"  over {count}" if count < evaluation.n else ""
         lines.append(f"  {name:<{width}} {value:.4f}  [{low:.4f}, {high:.4f}]{over}")
-    return [*lines, f"In brackets: 95 % percentile bootstrap over the {unit}, 2 000 resamples."]
+    few = f" Over fewer than {FEWEST} it says nothing." if min(map(len, evaluation.values.values())) < FEWEST else ""
+    return [*lines, f"In brackets: 95 % percentile bootstrap over the {unit}, 2 000 resamples.{few}"]
 
 
 def comparison_lines(differences: Mapping[str, Difference], shared: int, file: Path) -> list[str]:
