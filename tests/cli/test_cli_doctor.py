@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sqlite3
 import sys
 from contextlib import contextmanager
@@ -193,6 +194,15 @@ def test_a_folder_that_cannot_be_written_fails(tmp_path, monkeypatch, writable):
     monkeypatch.setattr(os, "access", lambda *_: writable)
     settings = load_settings({"knowledge_base": {"file": str(tmp_path / "a/b/c.sqlite")}})
     assert {finding.state for finding in doctor_checks.writable_folders(settings)} == {"ok" if writable else "fail"}
+
+
+@pytest.mark.covers("U5", "fault 90")
+@pytest.mark.parametrize(("room", "state"), [((9, 9, 0), "fail"), ((9, 8, 1), "ok"), ((0, 0, 0), "ok")])
+def test_a_full_disk_fails(tmp_path, monkeypatch, room, state):
+    room_of_here = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: type(room_of_here)(*room))
+    settings = load_settings({"knowledge_base": {"file": str(tmp_path / "b.sqlite")}})
+    assert {finding.state for finding in doctor_checks.writable_folders(settings)} == {state}
 
 
 @pytest.mark.covers("U5")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -275,7 +276,11 @@ def writable_folders(settings: Settings) -> Iterator[Finding]:
     kept = [settings.at(saver.path) for saver in (settings.checkpointer, settings.store) if saver.type == "sqlite"]
     for folder in dict.fromkeys(path.parent for path in (*kept, *_base_files(settings).values())):
         existing = next(filter(Path.exists, (folder, *folder.parents)))
-        if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+        room = shutil.disk_usage(existing)
+        # Some that are no disks have no size.
+        if room.total and not room.free:
+            yield Finding("folder", "fail", f"the disk of {folder} is full", "Make room on it.")
+        elif existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
             made = "" if existing == folder else ", which will be made,"
             yield Finding("folder", "ok", f"{folder}{made} can be written")
         else:
