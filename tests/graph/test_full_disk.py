@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 from forks import run_command as command
-from forks import with_small_files, without_rights
+from forks import with_small_files, without_rights, without_room
 from psycopg_pool import AsyncConnectionPool
 from turns import QUOTING, ask, docs, thread
 
@@ -116,6 +116,15 @@ def test_old_turns_are_read_where_nothing_may_be_written(asked: Path, file) -> N
     if removed.returncode:
         assert "knowledge_base.sqlite' cannot be written" in removed.stderr
         assert "Allow writing" in removed.stderr
+
+
+@pytest.mark.covers("R5")
+def test_old_turns_are_read_where_nothing_has_room(asked: Path) -> None:
+    lines = (("threads", "list"), ("threads", "show", "t"), ("report", "t"))
+    ran = [command(asked, *line, before=without_room) for line in lines]
+    assert [one.returncode for one in ran] == [0, 0, 0], [one.stderr for one in ran]
+    assert ["1 turn" in ran[0].stdout, *("90 days" in one.stdout for one in ran[1:])] == [True, True, True]
+    assert command(asked, "ask", "Is pump 17 serviced?", before=without_room).returncode == 3
 
 
 def test_a_file_that_is_no_database_is_named_by_an_ingest(tmp_path: Path) -> None:

@@ -63,6 +63,12 @@ def with_small_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
 
 
+def without_room() -> None:
+    """Not even what SQLite keeps beside a file that it reads has room."""
+    with_small_files()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16_000, 16_000))
+
+
 def run_command(
     folder: Path,
     *arguments: str,

@@ -45,10 +45,14 @@ def _is_busy(error: BaseException) -> bool:
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
-def reading_uri(path: Path) -> str:
-    """How SQLite opens the file at `path` to read only, also where nothing may be written beside it."""
+def reading_uri(path: Path, *, full: bool = False) -> str:
+    """How SQLite opens the file at `path` to read only, also where nothing may be written beside it, or the disk is
+    `full`."""
     uri = f"{path.absolute().as_uri()}?mode=ro"
-    if not os.access(path.parent, os.W_OK) and not Path(f"{path}-wal").exists():
+    log = Path(f"{path}-wal")
+    # On a full disk SQLite leaves an empty one before it fails.
+    begun = log.exists() and not (full and not log.stat().st_size)
+    if not begun and (full or not os.access(path.parent, os.W_OK)):
         # A reader of a WAL database writes beside it, which a read-only folder (a container image) does not
         # allow.
         uri += "&immutable=1"

@@ -28,6 +28,9 @@ from groundgraph.storage.storage_errors import sqlite_error
 _LOCK_TIMEOUT = 5.0
 # What is removed is overwritten; some builds of SQLite leave it in the file else.
 _OVERWRITE = "PRAGMA secure_delete=ON"
+# In a folder without rights SQLite cannot open the log beside the file, and on a full disk not the index of the log.
+_READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+_NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
 class OpenGraph:
@@ -121,26 +124,22 @@ def _prepared(path: Path, *, reads: bool) -> str:
     """The file of a saver or a store, with a write-ahead log: without it each batch of the store waits for the disk,
     more than half of a turn. LangGraph's own switch to it fails when two processes open a new file at once.
 
-    Of a file that is only to be read and cannot be written, the address that opens it so."""
+    Of a file that is only to be read and cannot be written, for want of a right or of room, the address that opens it
+    so."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(path, timeout=_LOCK_TIMEOUT)) as connection:
             use_write_ahead_log(connection, _LOCK_TIMEOUT)
     except (OSError, sqlite3.Error) as error:
-        if reads and _is_read_only(error) and path.is_file():
-            return reading_uri(path)
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if reads and path.is_file() and code in (*_READ_ONLY, *_NO_ROOM):
+            return reading_uri(path, full=code in _NO_ROOM)
         told = sqlite_error(error, str(path))
         raise told or StorageUnavailable(
             f"The file {path} of the checkpointer or the store cannot be used ({error}). Name another file, or free "
             "this one."
         ) from error
     return str(path)
-
-
-def _is_read_only(error: Exception) -> bool:
-    # In a folder without rights SQLite cannot open the log beside the file.
-    codes = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
-    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
 
 
 async def _open_saver(stack: AsyncExitStack, server: _Server, settings: Settings, *, reads: bool) -> Any:
