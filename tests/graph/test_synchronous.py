@@ -18,7 +18,7 @@ from groundgraph import (
     turn_graph,
 )
 from groundgraph.core.document import Document
-from groundgraph.core.errors import NeverIngested, StorageUnavailable
+from groundgraph.core.errors import InputInvalid, NeverIngested, StorageUnavailable
 from groundgraph.testing import NgramEmbeddings
 
 pytestmark = pytest.mark.covers("B8")
@@ -62,6 +62,14 @@ def test_a_graph_that_is_used_behind_its_block_says_so(tmp_path, monkeypatch) ->
     for use in uses:
         with pytest.raises(StorageUnavailable, match="is closed"):
             use()
+
+
+def test_a_graph_that_is_asked_on_another_event_loop_than_its_own_says_so(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with open_graph(sources=[InMemorySource(["x"])]) as graph:
+        with pytest.raises(InputInvalid, match="another event loop. Use `invoke`"):
+            asyncio.run(graph.ainvoke(QUESTION, THREAD))
+        assert graph.invoke(QUESTION, THREAD)["outcome"] == "insufficient"
 
 
 def test_an_error_of_a_saver_of_ones_own_is_not_taken_for_one_of_a_file_of_ours() -> None:

@@ -34,7 +34,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel._algo import local_read
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
-from groundgraph.core.errors import NothingToResume, ReviewImpossible, StorageDamaged
+from groundgraph.core.errors import InputInvalid, NothingToResume, ReviewImpossible, StorageDamaged
 from groundgraph.core.thread_id import check_metadata_keys, checked_thread_id
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.state import begins_turn, check_update, with_kept_shapes
@@ -110,7 +110,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             StorageDamaged: what is kept of the thread cannot be read.
             ConfigurationError: the checkpointer of the parent graph has no asynchronous methods.
             InputInvalid: the input, or the id of the thread, is nothing that a turn can take; or there is none, and the
-                graph keeps its threads.
+                graph keeps its threads; or its store was opened on another event loop.
             NothingToResume: the turn waits at a step that this graph does not have, or for nobody's decision, or the
                 checkpoint to run from is not there.
             ReviewImpossible: people are to review answers, and the graph has no checkpointer.
@@ -165,6 +165,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             checked_thread_id("" if thread_id is None else thread_id)
         if embedded:
             return self._below_parent(config, full)
+        _refuse_other_loop(self.store)
         if "review_answer" in self.nodes:
             self._check_review(full)
         return config
@@ -451,6 +452,19 @@ def _check_run(config: Any, options: dict[str, Any]) -> None:
         from groundgraph.graph.parts import check_run
 
         check_run(config, options)
+
+
+def _refuse_other_loop(store: Any) -> None:
+    """
+    Raises:
+        InputInvalid: `store` was opened on another event loop that is running, and would never answer on this one.
+    """
+    loop = getattr(store, "_loop", None)
+    if isinstance(loop, asyncio.AbstractEventLoop) and loop.is_running() and loop is not running_loop():
+        raise InputInvalid(
+            "This graph was opened on another event loop. Use `invoke` or `stream`, which go there, or open it on this "
+            "one: async with open_graph(...)."
+        )
 
 
 def _begins_turn(given: Any, config: RunnableConfig) -> bool:
