@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -155,6 +157,25 @@ def test_ctrl_c_ends_with_130_and_without_a_traceback(tmp_path):
     assert last == "Interrupted."
     # On a slow machine it has told meanwhile how far it is.
     assert all(line.startswith("Taking in ") for line in progress)
+
+
+def test_ctrl_c_while_the_command_is_loaded_ends_the_same_way():
+    entry = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]["scripts"]["groundgraph"]
+    pressed = """
+import sys
+from importlib import import_module
+
+class Pressed:
+    def find_spec(self, name, *_):
+        if name == "groundgraph.cli.output":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Pressed())
+module, _, name = sys.argv[1].partition(":")
+getattr(import_module(module), name)()
+"""
+    ran = subprocess.run([sys.executable, "-c", pressed, entry], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "Interrupted.\n")
 
 
 def test_a_reader_that_leaves_is_no_error(filled, tmp_path):
