@@ -116,26 +116,27 @@ def server_error(error: BaseException) -> GroundGraphError | None:
             "Another session kept a table of this graph locked for longer than five seconds. Nothing was lost: ask "
             "again."
         )
-    reason = " ".join(mask(str(error)).split())
+    return StorageUnavailable(_told(state, " ".join(mask(str(error)).split())))
+
+
+def _told(state: str, reason: str) -> str:
     if state == _READ_ONLY:
         # LangGraph's store writes when it reads, so records cannot be read meanwhile; states can.
-        return StorageUnavailable(
+        return (
             f"{_SERVER} takes no writes: it is a standby, or read-only by a setting ({reason}). What was written "
             "before is safe: name the server that takes writes (`target_session_attrs=read-write` in the url "
             "finds it among several), or end `default_transaction_read_only`, and ask again."
         )
     if state in _REFUSED:
-        return StorageUnavailable(
+        return (
             f"{_SERVER} refuses: {reason}. The role of the url needs a schema on its search path in which it may "
             "create tables, and all rights on those of this graph; where one was removed, bring it back, or name "
             "another database."
         )
     if state.startswith(_NO_ROOM):
         lacking = "the disk is full" if state == _DISK_FULL else "memory, connections or another limit are used up"
-        return StorageUnavailable(
-            f"{_SERVER} has no room left: {lacking} ({reason}). {WRITTEN_IS_SAFE}: make room, and ask again."
-        )
-    return StorageUnavailable(
+        return f"{_SERVER} has no room left: {lacking} ({reason}). {WRITTEN_IS_SAFE}: make room, and ask again."
+    return (
         f"{_SERVER} does not answer: {reason}. What was written before is safe: ask again, or "
         "resume the turn, when the server is back."
     )

@@ -328,10 +328,13 @@ def _with_index(shape: TableShape, indexes: Sequence[Any], wanted: Wanted) -> Ta
     missing = [_not_held(index, seen, texts) for index in indexes]
     best = min(range(len(indexes)), key=lambda number: (seen.content_field in missing[number], len(missing[number])))
     index = indexes[best]
+    return replace(shape, text_index=index.expression, text_config=_config_of(index), unindexed=missing[best])
+
+
+def _config_of(index: Any) -> str:
     told = next((part for part in (index.generated, index.filled, index.expression) if part and "'" in part), "")
     found = _CONFIG.search(told)
-    config = (found[1] or found[2] or "").replace('"', "") if found else ""
-    return replace(shape, text_index=index.expression, text_config=config, unindexed=missing[best])
+    return (found[1] or found[2] or "").replace('"', "") if found else ""
 
 
 def _not_held(index: Any, shape: TableShape, texts: Sequence[str]) -> tuple[str, ...]:
