@@ -208,7 +208,7 @@ FILES = {
     "cells that span": (_page, lambda size: f"<table>{_SPANNING * (size // len(_SPANNING))}</table>"),
     "columns": (_csv, lambda size: "\n".join(",".join(f"{c}{n}" for n in range(size // 12)) for c in "cv")),
     "columns of one name": (_csv, lambda size: "\n".join(",".join(c * (size // 4)) for c in "cv")),
-    "rows of the most columns": (_csv, lambda size: "\n".join([_ROW] * (2 + size // len(_ROW)))),
+    "rows of the most columns": (_csv, lambda size: "\n".join([_ROW[:size]] * (2 + size // len(_ROW)))),
     "a long field of a record": (_jsonl, lambda size: json.dumps({"n": 1, "body": "word " * (size // 5)})),
     "long fields of a record": (_jsonl, lambda size: json.dumps({f"k{n}": "word " * 200 for n in range(size // 1000)})),
     "fields of a record": (_jsonl, lambda size: json.dumps({f"k{n}": n for n in range(size // 12)})),
