@@ -68,8 +68,6 @@ def kind_of(line: str) -> Kind:
     return next((kind for kind, pattern in _KINDS if pattern.match(line)), "prose")
 
 
-# Words and numbers of a line; signs between them, as that of a range, are neither.
-_WORD = re.compile(r"[^\w\s]*+\w\S*+")
 _NUMBER = re.compile(r"[^\w\s]*+\d[\d.,:/%]*+[^\w\s]*+")
 _FEWEST_NUMBERS = 3
 
@@ -78,7 +76,8 @@ def _is_figures(line: str) -> bool:
     # What is set out in columns, or between signs, has its rows already.
     if "  " in line.strip() or kind_of(line) != "prose":
         return False
-    words = _WORD.findall(line)
+    # Signs between words and numbers, as that of a range, are neither.
+    words = [word for word in line.split() if any(map(str.isalnum, word))]
     numbers = sum(1 for word in words if _NUMBER.fullmatch(word))
     return numbers >= _FEWEST_NUMBERS and numbers * 2 >= len(words)
 
