@@ -273,7 +273,16 @@ class Questions:
         return self.database.tables
 
     def every(self) -> Iterator[Asked]:
-        return (one for one in self._every() if _language(one.text) in self.database.languages)
+        every = self._every() if not self._has_ambiguous_names() else ()
+        return (one for one in every if _language(one.text) in self.database.languages)
+
+    def _has_ambiguous_names(self) -> bool:
+        """Whether the name of a table stands in that of another, or is a value: "open orders" beside "orders". That the
+        longer name is meant is not always seen, so nothing is asked of such tables here."""
+        names = [spoken(table.name) for table in self.tables]
+        within = any(one != other and one in other for one in names for other in names)
+        values = (value for table in self.tables for _, value in self._values(table))
+        return within or not set(names).isdisjoint(values)
 
     def _every(self) -> Iterator[Asked]:
         for table in self.tables:
@@ -307,16 +316,21 @@ class Questions:
 
     def _readings(self, table: Table, value: str) -> list[str]:
         """All that `value` by itself can say of a row."""
+        return [*self._own_readings(table, value), *self._readings_of_parent(table, value)]
+
+    def _own_readings(self, table: Table, value: str) -> list[str]:
         found = [f"{quoted(name)} = '{value}'" for name in table.of("text") if value in table.values(name)]
+        said = {name: spoken(name) for name in table.of("flag")}
+        return found + [_is_set(name) for name in said if value in (said[name], re.sub(r"\Ais?t? ", "", said[name]))]
+
+    def _readings_of_parent(self, table: Table, value: str) -> list[str]:
         if self.database.relations and table is self.tables[1]:
             parent = self.tables[0]
             kept = f"{quoted(f'{parent.name}_id')} IN (SELECT id FROM {quoted(parent.name)} WHERE "
             its = [name for name in parent.of("text") if value in parent.values(name)]
             through = [f"{kept}{quoted(name)} = '{value}')" for name in its]
-            found += [one for one in through if self._count(table, one)]
-        said = {name: spoken(name) for name in table.of("flag")}
-        found += [_is_set(name) for name in said if value in (said[name], re.sub(r"\Ais?t? ", "", said[name]))]
-        return found
+            return [one for one in through if self._count(table, one)]
+        return []
 
     def _values(self, table: Table) -> list[tuple[str, str]]:
         return [(name, value) for name in table.of("text") for value in table.values(name)]
@@ -417,7 +431,10 @@ class Questions:
             of_child = self.one(f"SELECT count(*) FROM {c} WHERE {key} IN ({kept})") or 0
             of_parent = self.one(f"SELECT count(DISTINCT {key}) FROM {c} WHERE {key} IN ({kept})") or 0
             said = {**spelt, "v": value, "c": spoken(name)}
-            clash = self._readings(child, value) or sum(value in parent.values(one) for one in parent.of("text")) > 1
+            # That the parent has it is what is asked about.
+            clash = (
+                self._own_readings(child, value) or sum(value in parent.values(one) for one in parent.of("text")) > 1
+            )
             for form in _forms(
                 "How many {p} with {c} {v} have {t}? / How many {v} {p} have {t}? / Wie viele {v} {p} haben {t}?"
             ):
