@@ -354,6 +354,9 @@ def test_a_row_of_figures_is_quoted_as_a_row_with_what_stands_above_the_rows():
     )
     (quote,) = select_quotes("Ethanol in Nebraska", [result(page)], limit=1)
     assert quote.text.split("\n") == ["Ethanol ($/gal)", *page.split("\n")[2:4]]
+    apart = page.replace("($/gal)\nIowa", "($/gal)\n\nIowa")
+    (alone,) = select_quotes("Ethanol in Nebraska", [result(apart)], limit=1)
+    assert alone.text == page.split("\n")[3]
     shown = in_markdown(Shape(page), quote.start, quote.end)
     assert shown == "Ethanol ($/gal)\n\n```\n" + "\n".join(page.split("\n")[2:4]) + "\n```"
 

@@ -34,12 +34,8 @@ class EmbeddingSimilarity:
         Raises:
             EmbeddingFailed: the model gave no usable vectors; its own exceptions are passed on.
         """
-        import numpy as np
-
         asked = await embedder.embed_query(question)
-        size = embedder.batch_size
-        rows = [await embedder.embed_texts(texts[start : start + size]) for start in range(0, len(texts), size)]
-        return cls(asked, np.concatenate(rows))
+        return cls(asked, await embedder.embed_batches(texts))
 
     def between(self, one: int, other: int) -> float:
         """See `Similarities.between`."""

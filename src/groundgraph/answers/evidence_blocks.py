@@ -298,7 +298,7 @@ def block_around(
         if end - start > MAX_PARAGRAPH:
             start, end = _sentences_around(shape, own, sentence, worths)
     elif own.kind == "figures":
-        return _row_of_figures(text, own, sentence.start)
+        return _row_of_figures(text, blocks, place, sentence.start)
     elif end - start > _room(own):
         return _lines_around(text, own, _best_line(text, sentence, wanted))
     start, end = _with_neighbours(text, blocks, place, (start, end))
@@ -388,11 +388,16 @@ def _best_line(text: str, sentence: Sentence, wanted: frozenset[str]) -> int:
     return best
 
 
-def _row_of_figures(text: str, block: Block, at: int) -> tuple[int, int]:
-    """The row of `block` that `at` is in, from the line above the block on if near: it says of what the row is."""
-    end = _line_end(text, block, at)
-    above = text.rfind("\n", 0, max(0, block.start - 1)) + 1
-    return (above if end - above <= MAX_PARAGRAPH else _line_start(text, block, at)), end
+def _row_of_figures(text: str, blocks: Sequence[Block], place: int, at: int) -> tuple[int, int]:
+    """The row that `at` is in of the block at `place`, from the line of text right above that on if near: it says of
+    what the row is."""
+    own, before = blocks[place], blocks[place - 1] if place else None
+    end = _line_end(text, own, at)
+    if before and before.kind == "prose" and text[before.end : own.start].count("\n") == 1:
+        above = _line_start(text, before, before.end)
+        if end - above <= MAX_PARAGRAPH:
+            return above, end
+    return _line_start(text, own, at), end
 
 
 def _lines_around(text: str, block: Block, at: int) -> tuple[int, int]:

@@ -48,6 +48,19 @@ class Embedder:
         """
         return _unit_rows(await self.model.aembed_documents(list(texts)), len(texts))
 
+    async def embed_batches(self, texts: Sequence[str]) -> Any:
+        """As `embed_texts`, in as many calls of the model as its batches need; `texts` are not empty.
+
+        Raises:
+            EmbeddingFailed: as for `embed_query`.
+        """
+        import numpy as np
+
+        size = self.batch_size
+        return np.concatenate(
+            [await self.embed_texts(texts[start : start + size]) for start in range(0, len(texts), size)]
+        )
+
     async def cosines(self, questions: Sequence[str], texts: Sequence[str]) -> Any:
         """The cosine of each of `questions`, a row, and each of `texts`, a column.
 
@@ -57,9 +70,7 @@ class Embedder:
         import numpy as np
 
         asked = [await self.embed_query(question) for question in questions]
-        starts = range(0, len(texts), self.batch_size)
-        rows = [await self.embed_texts(texts[start : start + self.batch_size]) for start in starts]
-        return np.stack(asked) @ np.concatenate(rows).T
+        return np.stack(asked) @ (await self.embed_batches(texts)).T
 
 
 def _unit_rows(vectors: Sequence[Sequence[float]], expected: int) -> Any:
