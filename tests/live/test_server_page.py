@@ -127,6 +127,27 @@ def test_what_the_page_keeps_is_the_servers_and_its_rules_hold(house: Any):
         assert httpx.get(f"{server}/threads/{own}", headers=headers).status_code == 404
 
 
+def test_a_conversation_that_is_forgotten_while_it_is_answered_keeps_no_worker(
+    written: page_servers.Written,  # noqa: F811 - the fixture
+):
+    """The server has one; it wrote to the forgotten thread until the model had answered."""
+    question = {"question": page_servers.QUESTION}
+    with httpx.Client(base_url=written.address, timeout=30) as page, written.model.held():
+
+        @contextmanager
+        def asked() -> Iterator[str]:
+            thread = page.post("/api/threads", json={"title": "x"}).json()["id"]
+            with page.stream("POST", f"/api/threads/{thread}/turns", json=question) as answer:
+                lines = answer.iter_lines()
+                assert any('"knowledge_base"' in line for line in lines)
+                yield thread
+
+        with asked() as forgotten:
+            assert page.request("DELETE", f"/api/threads/{forgotten}").status_code == 204
+            with asked():
+                pass
+
+
 def test_behind_a_first_question_that_was_cut_there_each_first_question_begins_anew(house: Any):
     user, headers = User("alice"), {"Authorization": "Bearer alice-token"}
 

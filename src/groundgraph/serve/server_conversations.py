@@ -14,7 +14,7 @@ import httpx
 from langchain_core.messages import AIMessage
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result, SearchItem, SearchOp
 from langgraph_sdk.client import LangGraphClient
-from langgraph_sdk.schema import Command, StreamMode
+from langgraph_sdk.schema import Command, RunStatus, StreamMode
 from typing_extensions import override
 
 from groundgraph.core import errors
@@ -115,6 +115,7 @@ _GRAPH = "turn"
 _MODES: list[StreamMode] = ["custom", "messages-tuple", "values", "checkpoints"]
 _EVERYBODY = "-"
 _MOST_ASSISTANTS = 100
+_UNDER_WAY: tuple[RunStatus, ...] = ("pending", "running")
 
 
 class ServerConversations(KeptConversations):
@@ -198,11 +199,22 @@ class ServerConversations(KeptConversations):
 
     @override
     async def forget(self, user: User, thread: str) -> None:
+        client = self._connect(user)
         with told_as_ours():
             # What the server has lost is not kept here either.
             with suppress(NotFound), told_as_ours():
-                await self._connect(user).threads.delete(thread)
+                await _end_runs(client, thread)
+                await client.threads.delete(thread)
             await self.kept(user).forget(user, thread)
+
+
+async def _end_runs(client: LangGraphClient, thread: str) -> None:
+    """A run whose thread is deleted goes on to its end at the server, writes there, and can be cancelled no more."""
+    for status in _UNDER_WAY:
+        for run in await client.runs.list(thread, status=status):
+            # It may have ended by itself meanwhile.
+            with suppress(NotFound), told_as_ours():
+                await client.runs.cancel(thread, run["run_id"], wait=True)
 
 
 def _place(point: str) -> Any:
