@@ -144,6 +144,7 @@ async def test_a_question_that_needs_no_computation_asks_for_none(tmp_path):
     assert output["asked"] == 0
 
 
+TWO = ("orders", "open orders")
 COUNT = {"table": "orders", "function": "count"}
 
 
@@ -176,6 +177,20 @@ async def test_a_proposal_that_leaves_out_what_the_words_ask_for_is_refused(tmp_
     await source.close()
     with pytest.raises(FilterInvalid):
         read_proposal(proposal, tables, question)
+
+
+@pytest.mark.parametrize(
+    ("question", "table"),
+    [("How many Graz orders are there?", "open orders"), ("How many Graz open orders are there?", "orders")],
+)
+def test_of_tables_of_which_one_has_more_of_a_name_the_one_that_is_said_is_computed(question, table):
+    schema = {name: SourceSchema(name, {"city": {"type": "string", "enum": ["Graz"]}}) for name in TWO}
+    tables = [ComputableTable(name, schema[name], (), ()) for name in TWO]
+    proposal = {"table": table, "function": "count", "filters": {"city": "Graz"}}
+    with pytest.raises(FilterInvalid, match=f"rows of {table}"):
+        read_proposal(proposal, tables, question)
+    (said,) = {*TWO} - {table}
+    assert read_proposal({**proposal, "table": said}, tables, question).table == said
 
 
 async def test_what_is_refused_twice_is_told_to_be_missing(tmp_path):

@@ -254,6 +254,23 @@ async def test_a_table_whose_name_holds_that_of_another_is_not_counted_where_the
     assert _counts(clear) == ["count of rows in orders: 3"]
 
 
+async def test_what_is_a_value_and_the_name_of_another_table_is_not_read_as_the_value(tmp_path):
+    script = """CREATE TABLE orders (id INTEGER PRIMARY KEY, kind TEXT);
+        INSERT INTO orders VALUES (1, 'returns'), (2, 'sales'), (3, 'sales');
+        CREATE TABLE returns (id INTEGER PRIMARY KEY, order_id INTEGER REFERENCES orders (id));
+        INSERT INTO returns VALUES (1, 2), (2, 3);"""
+    with closing(sqlite3.connect(tmp_path / "orders.db")) as database:
+        database.executescript(script)
+    graph = turn_graph(sources=[SqlSource(tmp_path / "orders.db", name="shop", index=":memory:")])
+    try:
+        unclear = await graph.ainvoke("How many orders have returns?")
+        clear = await graph.ainvoke("How many orders have the kind returns?")
+    finally:
+        await graph.resources.close()
+    assert _counts(unclear) == []
+    assert _counts(clear) == ["kind = returns: 1"]
+
+
 async def test_what_two_tables_can_be_asked_for_is_counted_in_neither(tmp_path):
     path = tmp_path / "two.db"
     with closing(sqlite3.connect(path)) as database:

@@ -169,6 +169,8 @@ _TIMES = {
     "NOT BETWEEN '{y}' AND '{y}~'": """How many {t} have {c} not in {d}? / How many {t} have {c} outside of {d}? /
         Wie viele {t} gab es mit {c} nicht in {d}? / Сколько {t} было с {c} не в {d}?""",
 }
+_OF_PARENT = _forms("How many {p} with {c} {v} have {t}? / How many {v} {p} have {t}? / Wie viele {v} {p} haben {t}?")
+_OF_CHILD = _forms("How many {t} have {p} with {c} {v}? / How many {t} of {v} {p} are there?")
 # What has no number that could be told.
 _NEVER = _forms("""How many {t} per {c} are there? / How many {t} by {c}? / How many {t} for each {c}? /
     Wie viele {t} je {c}? / Сколько {t} по {c}? / Сколько {t} на каждый {c}? / How many {v} {t} grouped by {c}? /
@@ -273,16 +275,7 @@ class Questions:
         return self.database.tables
 
     def every(self) -> Iterator[Asked]:
-        every = self._every() if not self._has_ambiguous_names() else ()
-        return (one for one in every if _language(one.text) in self.database.languages)
-
-    def _has_ambiguous_names(self) -> bool:
-        """Whether the name of a table stands in that of another, or is a value: "open orders" beside "orders". That the
-        longer name is meant is not always seen, so nothing is asked of such tables here."""
-        names = [spoken(table.name) for table in self.tables]
-        within = any(one != other and one in other for one in names for other in names)
-        values = (value for table in self.tables for _, value in self._values(table))
-        return within or not set(names).isdisjoint(values)
+        return (one for one in self._every() if _language(one.text) in self.database.languages)
 
     def _every(self) -> Iterator[Asked]:
         for table in self.tables:
@@ -401,8 +394,10 @@ class Questions:
                 may_be = frozenset([number] if isinstance(number, int | float) else [])
                 for form in _forms(forms):
                     yield Asked(form.format(t=spoken(table.name), c=spoken(name)), may_be)
+        called = [spoken(one.name) for one in self.tables]
         for name, value in [*self._values(table), *((one, "open") for one in table.of("flag", "date"))]:
-            for form in _NEVER:
+            # "How many are orders?" may ask for all of them.
+            for form in (one for one in _NEVER if "{t}" in one or value not in called):
                 yield Asked(form.format(t=spoken(table.name), c=spoken(name), v=value), frozenset())
 
     def _of_absent(self, table: Table) -> Iterator[Asked]:
@@ -432,15 +427,12 @@ class Questions:
             of_parent = self.one(f"SELECT count(DISTINCT {key}) FROM {c} WHERE {key} IN ({kept})") or 0
             said = {**spelt, "v": value, "c": spoken(name)}
             # That the parent has it is what is asked about.
-            clash = (
-                self._own_readings(child, value) or sum(value in parent.values(one) for one in parent.of("text")) > 1
-            )
-            for form in _forms(
-                "How many {p} with {c} {v} have {t}? / How many {v} {p} have {t}? / Wie viele {v} {p} haben {t}?"
-            ):
-                yield Asked(form.format(**said), frozenset([] if clash else [of_parent]))
-            for form in _forms("How many {t} have {p} with {c} {v}? / How many {t} of {v} {p} are there?"):
-                yield Asked(form.format(**said), frozenset([] if clash else [of_child]))
+            clash = bool(self._own_readings(child, value))
+            of_another = sum(value in parent.values(one) for one in parent.of("text")) > 1
+            for form in _OF_PARENT + _OF_CHILD:
+                number = of_parent if form in _OF_PARENT else of_child
+                unclear = clash or (of_another and "{c}" not in form)
+                yield Asked(form.format(**said), frozenset([] if unclear else [number]))
 
 
 def some_of(every: list[Asked], random: Random, each: int = 8) -> list[Asked]:

@@ -321,8 +321,16 @@ class _Account:
             raise FilterInvalid(f"The words do not say that {self.proposal.table} is meant.")
         behind, own = self._counted(), name_stems(self.proposal.table)
         for other in (name_stems(one.name) for one in self.tables if one.name != self.proposal.table):
-            if other and behind[: len(other)] == other and own != behind[: len(own)]:
+            counted = other and behind[: len(other)] == other and own != behind[: len(own)]
+            if counted or self._is_named_instead(set(other), set(own)):
                 raise FilterInvalid(f"The words do not ask for rows of {self.proposal.table}.")
+
+    def _is_named_instead(self, other: set[str], own: set[str]) -> bool:
+        """Whether the words hold the whole name `other` of a table, and of what another one is called, its `own`, no
+        more than that: "orders" beside "open orders", or the other way round."""
+        said = set(stems(self.question))
+        longer = other < own and not own <= said
+        return bool(other) and other <= said and (longer or own < other)
 
     def _counted(self) -> list[str]:
         """The stems behind what asks for a count; none where nothing does."""

@@ -26,7 +26,7 @@ from groundgraph.sources.sql.read_question import (
 )
 from groundgraph.sources.sql.shape import TableShape, Vocabulary, column_stems, decode, table_stems
 from groundgraph.sources.sql.sql_dialect import may_match
-from groundgraph.sources.sql.values_in_question import LONGEST_VALUE, Part, values_said
+from groundgraph.sources.sql.values_in_question import LONGEST_VALUE, Part, listed, values_said
 from groundgraph.text.find_cue import Cue, Language, find_cue, language_of
 from groundgraph.text.follow_up import (
     holds_pronoun,
@@ -254,13 +254,13 @@ class Computer:
     ) -> SourceResult | dict[str, Any]:
         """The count that a question asks for; in its place, what is known of why there is none."""
         readings = _readings(cue, known, asked)
-        counts = [read_computation(found, asked.filters) for found in readings]
-        whole = list(filter(None, counts))
-        if len(whole) == 1 and not _may_be_another(whole[0].shape, readings, known):
-            quantity = quantity_instead(cue, whole[0].shape)
-            told = {"quantity": quantity, "tables": [whole[0].shape.name]}
-            stated = self._stated(database, whole[0])
-            return told if quantity else {} if _is_ruled_out(stated, whole[0], asked.filters) else stated
+        whole = [(found, count) for found in readings if (count := read_computation(found, asked.filters))]
+        if len(whole) == 1 and not _may_be_another(whole[0][0], readings, known, cue):
+            _, count = whole[0]
+            quantity = quantity_instead(cue, count.shape)
+            told = {"quantity": quantity, "tables": [count.shape.name]}
+            stated = self._stated(database, count)
+            return told if quantity else {} if _is_ruled_out(stated, count, asked.filters) else stated
         named = [found for found in readings if found.names_table]
         return _unread(named, asked.said)
 
@@ -426,17 +426,31 @@ def _first_two(
 
 
 def _may_be_another(
-    shape: TableShape, readings: Sequence[Reading], known: Sequence[tuple[TableShape, Vocabulary]]
+    read: Reading, readings: Sequence[Reading], known: Sequence[tuple[TableShape, Vocabulary]], cue: Cue
 ) -> bool:
-    """Whether a table that the question may not be read in for certain has a part of the name of this one."""
-    unclear = [one for one, _ in known if all(one is not found.shape for found in readings)]
-    return any(_is_part_of(one, shape) for one in unclear)
+    """Whether the question of one reading may be about another table: one that it may not be read in for certain has a
+    part of the name of this one, one whose whole name it says has more of a name, or a value may be one's name."""
+    shape, others = read.shape, [other for other, _ in known if other is not read.shape]
+    unclear = [one for one in others if all(one is not found.shape for found in readings)]
+    said = set(chain.from_iterable(map(stems, cue.parts)))
+    longer = (one for one in others if said.issuperset(table_stems(one)))
+    return (
+        any(_is_part_of(one, shape) for one in unclear)
+        or any(_is_part_of(shape, one) for one in longer)
+        or any(_is_a_value(one, read) for one in others)
+    )
 
 
 def _is_part_of(shape: TableShape, other: TableShape) -> bool:
     """Whether the name of a table is part of the other's: "open orders" may be orders that are open."""
     name = set(table_stems(shape))
     return bool(name) and name < set(table_stems(other))
+
+
+def _is_a_value(shape: TableShape, read: Reading) -> bool:
+    """Whether the name of a table was read as a value of a column that is not named: "How many orders have status?"."""
+    unnamed = (said for column, said in read.conditions.items() if not set(name_stems(column)) <= set(read.left))
+    return any(stems(str(value)) == table_stems(shape) for value in chain.from_iterable(map(listed, unnamed)))
 
 
 def _rows_and_nothing_else(read: Reading, tables: Sequence[TableShape], *, alone: bool) -> Reading | None:
