@@ -16,6 +16,16 @@ from page_servers import (
 
 pytestmark = pytest.mark.covers("U8")
 
+# The stream of an answer stays open behind what it told, until `window.end` is called.
+OPEN_YET = """() => {
+    const real = fetch;
+    window.fetch = async (...asked) => {
+        const answer = await real(...asked);
+        const open = new TransformStream({ flush: () => new Promise((end) => { window.end = end; }) });
+        return String(asked[0]).includes("/turns") ? new Response(answer.body.pipeThrough(open)) : answer;
+    };
+}"""
+
 
 def passage(article: Any) -> Any:
     article.locator(".cite a").first.click()
@@ -200,6 +210,66 @@ def test_whoever_leaves_while_an_answer_comes_is_where_they_went(chromium: Brows
         assert QUESTION not in page.title()
 
 
+@pytest.mark.parametrize("answer", ["comes", "fails"])
+def test_a_conversation_that_comes_late_leads_nobody_back(chromium: Browser, address: str, answer: str):
+    with page_of(chromium, address) as opened:
+        page = opened.page
+        ask(page, "Where does pump 18 stand?")
+        late = page.url.rpartition("/")[2]
+        page.get_by_text("New conversation").click()
+        page.locator(".welcome").wait_for()
+        ask(page, QUESTION)
+        here, held = page.url, list[Any]()
+        page.route(f"**/api/threads/{late}", lambda route: held.append(route))
+        page.locator(f"#threads a[href$='{late}']").click()
+        until(page, lambda: bool(held))
+        # What a question would follow there is not known yet.
+        assert page.locator(".composer textarea").is_disabled()
+        page.locator(f"#threads a[href$='{here.rpartition('/')[2]}']").click()
+        page.locator(".composer textarea:enabled").wait_for()
+        with page.expect_response(f"**/api/threads/{late}"):
+            held[0].continue_() if answer == "comes" else held[0].fulfill(status=404, json={"error": "No."})
+        # What the page does with it.
+        page.wait_for_timeout(300)
+        assert page.url == here
+        assert page.locator(".asked").all_inner_texts() == [QUESTION]
+        assert page.locator("#threads a[aria-current]").get_attribute("href") == f"#{here.partition('#')[2]}"
+
+
+def test_a_list_of_conversations_that_comes_late_leads_nobody_back(chromium: Browser, address: str):
+    with page_of(chromium, address) as opened:
+        page, held = opened.page, list[Any]()
+        page.route(
+            "**/api/threads", lambda route: held.append(route) if route.request.method == "GET" else route.continue_()
+        )
+        ask(page, QUESTION)
+        # One when the conversation began, one when the answer had ended.
+        until(page, lambda: len(held) == 2)
+        page.get_by_text("New conversation").click()
+        page.locator(".welcome").wait_for()
+        with page.expect_response(lambda answer: answer.request == held[1].request):
+            for route in held:
+                route.continue_()
+        page.locator("#threads a", has_text=QUESTION).first.wait_for()
+        assert page.locator("#threads a[aria-current]").count() == 0
+        assert QUESTION not in page.title()
+
+
+def test_whoever_leaves_in_the_moment_in_which_an_answer_ends_is_where_they_went(chromium: Browser, address: str):
+    with page_of(chromium, address) as opened:
+        page = opened.page
+        ask(page, "Where does pump 18 stand?")
+        first = page.url
+        page.get_by_text("New conversation").click()
+        page.locator(".welcome").wait_for()
+        page.evaluate(OPEN_YET)
+        ask(page, QUESTION)
+        until(page, lambda: page.evaluate("Boolean(window.end)"))
+        page.evaluate("hash => { window.end(); location.hash = hash; }", first.partition("#")[2])
+        until(page, lambda: page.locator(".asked").all_inner_texts() == ["Where does pump 18 stand?"])
+        assert page.url == first
+
+
 def test_a_conversation_is_forgotten_at_once_though_it_is_being_answered(chromium: Browser, written: Written):
     forget_all(written.address)
     with page_of(chromium, written.address) as opened, written.model.held():
@@ -338,16 +408,7 @@ def test_a_question_that_is_refused_is_not_lost(chromium: Browser, address: str)
 def test_an_answer_that_is_shown_can_be_followed_while_its_stream_is_open_yet(chromium: Browser, address: str):
     with page_of(chromium, address) as opened:
         page = opened.page
-        page.evaluate(
-            """() => {
-                const real = fetch;
-                window.fetch = async (...asked) => {
-                    const answer = await real(...asked);
-                    const open = new TransformStream({ flush: () => new Promise(() => {}) });
-                    return String(asked[0]).includes("/turns") ? new Response(answer.body.pipeThrough(open)) : answer;
-                };
-            }"""
-        )
+        page.evaluate(OPEN_YET)
         ask(page, QUESTION)
         ask(page, "And pump 18?")
         assert opened.console == []

@@ -43,19 +43,27 @@ function grow() {
   field.style.height = `${Math.min(field.scrollHeight, innerHeight / 3)}px`;
 }
 
+let opened = 0;
+
 /**
  * @param {string} id of the thread; empty for a new one
  * @param {string} [wanted] the turn that must be on the path
  * @param {string} [label] of the citation that is to be opened
  */
 export async function openThread(id, wanted = "", label = "") {
+  const own = ++opened;
   running?.abort();
   closePassage();
   thread = id;
-  turns = id ? (await ask("GET", `/api/threads/${id}`)).turns : [];
+  field.disabled = id !== ""; // until its turns are there it is not known what a question would follow
+  const found = id ? (await ask("GET", `/api/threads/${id}`)).turns : [];
+  // The reader has gone elsewhere meanwhile.
+  if (own !== opened) return;
+  turns = found;
   leaf = latestBelow(turns.some((one) => one.id === wanted) ? wanted : "");
   await show();
-  field.disabled = false; // until now it was not known what a question would follow
+  if (own !== opened) return;
+  field.disabled = false;
   const at = wanted && document.getElementById(`turn-${wanted}`);
   if (at) at.scrollIntoView();
   else list.lastElementChild?.scrollIntoView({ block: "end" });

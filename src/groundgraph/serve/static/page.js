@@ -40,14 +40,16 @@ async function follow() {
   const id = kind === "t" ? thread : "";
   drawer(false);
   if (id && location.hash === at) return;
-  at = location.hash;
+  const here = (at = location.hash);
   try {
     await openThread(id, turn, label);
-    openedThread(id);
   } catch (error) {
     if (!id) throw error;
-    choose("");
+    if (at === here) choose("");
+    return;
   }
+  if (at !== here) return; // the reader has gone elsewhere meanwhile
+  openedThread(id);
   if (!label) focusField();
 }
 
@@ -60,10 +62,11 @@ function choose(thread) {
 
 /** A conversation began or went on. @param {string} thread */
 async function went(thread) {
-  at = `#t/${thread}`;
-  history.replaceState(null, "", at);
+  const here = `#t/${thread}`;
+  // Another address that is not followed yet is where the reader has just gone.
+  if (location.hash === at) history.replaceState(null, "", (at = here));
   await loadThreads();
-  openedThread(thread);
+  if (at === here) openedThread(thread);
 }
 
 /** @param {KeyboardEvent} event */
