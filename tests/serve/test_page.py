@@ -255,6 +255,28 @@ def test_a_list_of_conversations_that_comes_late_leads_nobody_back(chromium: Bro
         assert QUESTION not in page.title()
 
 
+def test_a_click_on_a_conversation_is_heard_though_the_list_comes_anew(chromium: Browser, address: str):
+    with page_of(chromium, address) as opened:
+        page, held = opened.page, list[Any]()
+        ask(page, "Where does pump 18 stand?")
+        page.get_by_text("New conversation").click()
+        page.locator(".welcome").wait_for()
+        ask(page, QUESTION)
+        page.locator("#threads li", has_text=QUESTION).first.wait_for()
+        page.route("**/api/threads", lambda route: held.append(route))
+        ask(page, "And pump 18?")
+        until(page, lambda: len(held) == 2)
+        page.locator("#threads a", has_text="Where does pump 18 stand?").first.hover()
+        page.mouse.down()
+        with page.expect_response(lambda answer: answer.request == held[1].request):
+            for route in held:
+                route.continue_()
+        # The page draws the list.
+        page.wait_for_timeout(300)
+        page.mouse.up()
+        until(page, lambda: page.locator(".asked").all_inner_texts() == ["Where does pump 18 stand?"])
+
+
 def test_whoever_leaves_in_the_moment_in_which_an_answer_ends_is_where_they_went(chromium: Browser, address: str):
     with page_of(chromium, address) as opened:
         page = opened.page

@@ -7,6 +7,7 @@ import { address, ask, chosenLanguage } from "./server.js";
 /** @type {HTMLInputElement} */ let search;
 /** @typedef {import("./server.js").Thread} Thread */
 /** @type {Thread[]} */ let threads = [];
+/** @type {Map<string, HTMLElement>} By what they say. */ let rows = new Map();
 let open = "";
 /** @type {(thread: string) => void} */ let chosen = () => {};
 
@@ -59,18 +60,36 @@ function draw() {
   const found = threads.filter((one) => one.title.toLocaleLowerCase().includes(wanted));
   // One for all: with a thousand of its own each, a key in the search was seen after a quarter of a second.
   const dates = new Intl.DateTimeFormat(chosenLanguage() || undefined, { dateStyle: "medium" });
-  list.replaceChildren(...found.map((one) => row(one, dates)));
-  if (!found.length) list.append(el("li", { class: "none" }, word(wanted ? "none_found" : "none_yet")));
+  const before = rows;
+  rows = new Map();
+  for (const one of found) {
+    const date = dates.format(one.at * 1000);
+    const says = `${one.id} ${date} ${one.title}`;
+    rows.set(says, before.get(says) ?? row(one, date));
+  }
+  const shown = rows.size ? [...rows.values()] : [el("li", { class: "none" }, word(wanted ? "none_found" : "none_yet"))];
+  place(shown);
+  for (const link of list.querySelectorAll("a")) {
+    if (link.hash === `#t/${open}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
 }
 
-/** @param {Thread} thread @param {Intl.DateTimeFormat} dates */
-function row(thread, dates) {
-  const link = el(
-    "a",
-    { href: `#t/${thread.id}`, "aria-current": thread.id === open ? "page" : null, title: thread.title },
-    el("bdi", {}, thread.title),
-    el("small", {}, dates.format(thread.at * 1000)),
-  );
+/** What stays is not taken out: a click that has begun on it would be lost, and the focus. @param {HTMLElement[]} shown */
+function place(shown) {
+  const stay = new Set(shown);
+  for (const old of [...list.children]) if (!stay.has(/** @type {HTMLElement} */ (old))) old.remove();
+  /** @type {Element | null} */
+  let next = list.firstElementChild;
+  for (const one of shown) {
+    if (one === next) next = next.nextElementSibling;
+    else list.insertBefore(one, next);
+  }
+}
+
+/** @param {Thread} thread @param {string} date */
+function row(thread, date) {
+  const link = el("a", { href: `#t/${thread.id}`, title: thread.title }, el("bdi", {}, thread.title), el("small", {}, date));
   const taken = signButton("take", word("export", { title: thread.title }), { class: "quiet", click: () => take(thread) });
   const forgotten = signButton("bin", word("forget", { title: thread.title }), { class: "quiet", click: () => forget(thread) });
   return el("li", {}, link, el("span", { class: "of-row" }, taken, forgotten));
