@@ -11,12 +11,13 @@ import pytest
 from served import PUMPS, filled
 
 from groundgraph import load_settings, open_graph
-from groundgraph.core.errors import ConfigurationError
+from groundgraph.core.errors import ConfigurationError, ThreadBusy
 from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.graph.prune_checkpoints import prune_checkpoints
 from groundgraph.serve import kept_conversations
 from groundgraph.serve.conversations import Asked, NotFound, User
 from groundgraph.serve.graph_conversations import GraphConversations
+from groundgraph.serve.kept_conversations import KeptThreads
 from groundgraph.testing import Reply, ScriptedChatModel
 
 NOBODY = User()
@@ -183,6 +184,36 @@ async def test_what_comes_while_its_conversation_is_deleted_brings_nothing_back(
                 await take(conversations, thread, "And pump 18?")
         assert await conversations.threads(NOBODY) == []
         assert await graph.store.asearch(("groundgraph",)) == []
+
+
+@pytest.mark.covers("U8")
+async def test_a_turn_that_ends_while_it_is_looked_at_was_not_interrupted(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+):
+    async with open_graph(settings) as graph:
+        conversations = GraphConversations(graph)
+        thread = (await conversations.start(NOBODY, QUESTION)).id
+        for look in ("turns", "node"):
+            events = conversations.ask(NOBODY, thread, Asked(QUESTION))
+            turn = (await anext(events))["begun"]
+            read = getattr(KeptThreads, look)
+
+            async def ended_behind(kept: KeptThreads, *arguments: Any, read: Any = read, events: Any = events) -> Any:
+                monkeypatch.undo()
+                found = await read(kept, *arguments)
+                async for _ in events:
+                    pass
+                return found
+
+            monkeypatch.setattr(KeptThreads, look, ended_behind)
+            if look == "turns":
+                found = {one.id: one for one in await conversations.turns(NOBODY, thread)}[turn]
+                assert (found.outcome, found.running) == (None, True)
+            else:
+                with pytest.raises(ThreadBusy):
+                    await take(conversations, thread, "And pump 18?", turn)
+            assert (await conversations.turns(NOBODY, thread))[-1].running is False
+            assert (await conversations.turns(NOBODY, thread))[-1].outcome == "answered"
 
 
 async def test_the_oldest_of_many_conversations_and_of_many_turns_are_there(

@@ -314,8 +314,10 @@ class KeptConversations(ABC):
 
     async def turns(self, user: User, thread: str) -> list[KeptTurn]:
         """See `Conversations`."""
+        # One that ends while they are read is in them without its outcome: it was under way.
+        before = frozenset(self._running)
         found = await self.kept(user).turns(user, thread)
-        return [replace(turn, running=turn.id in self._running) for turn in found]
+        return [replace(turn, running=turn.id in before | self._running) for turn in found]
 
     async def find(self, user: User, said: str) -> tuple[str, str] | None:
         """See `Conversations`."""
@@ -426,9 +428,11 @@ class KeptConversations(ABC):
         """The checkpoint behind which a turn that follows `parent` begins, and what was said before."""
         kept = self.kept(user)
         if parent:
+            # It may end while it is read, and not stand there as ended yet.
+            running = parent in self._running
             node = await kept.node(user, thread, parent)
             if "said" not in node:
-                if parent in self._running:
+                if running or parent in self._running:
                     raise ThreadBusy(_UNDER_WAY)
                 waits = node.get("asked") is not None
                 raise NotFound(_UNDECIDED if waits else "The turn before was interrupted. Ask its question again.")
