@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.vectorstores import InMemoryVectorStore
+from langgraph.checkpoint.memory import InMemorySaver
 
 from groundgraph import (
     CascadeRetriever,
@@ -51,6 +53,15 @@ class Unnamed(GroundedSource):
 
 def asked(given: Any, *configuration: Any, **options: Any) -> Any:
     return turn_graph(sources=[source()]).invoke(given, *configuration, **options)
+
+
+def kept() -> Any:
+    """A graph that keeps its threads."""
+    return turn_graph(sources=[source()], checkpointer=InMemorySaver())
+
+
+async def history_of(configuration: Any) -> list[Any]:
+    return [state async for state in kept().aget_state_history(configuration)]
 
 
 def base(**schemas: Any) -> KnowledgeBase:
@@ -102,6 +113,12 @@ def store() -> InMemoryVectorStore:
         (lambda: turn_graph(sources=[source()], checkpointer="a.sqlite"), ConfigurationError, "open_graph opens"),
         (lambda: turn_graph(sources=[source()], store="a.sqlite"), ConfigurationError, "a store of LangGraph's"),
         (lambda: asked({"question": QUESTION}, "visit-1"), InputInvalid, '{"configurable": {"thread_id": "visit-1"}}'),
+        (lambda: kept().get_state({}), InputInvalid, "name the conversation"),
+        (lambda: kept().get_state_history({}), InputInvalid, "name the conversation"),
+        (lambda: kept().update_state({}, {"draft": "x"}), InputInvalid, "name the conversation"),
+        (lambda: asyncio.run(kept().aget_state({})), InputInvalid, "name the conversation"),
+        (lambda: asyncio.run(kept().aget_state({"configurable": {"thread_id": None}})), InputInvalid, "name the"),
+        (lambda: asyncio.run(history_of({})), InputInvalid, "name the conversation"),
         (lambda: asked(5), InputInvalid, 'A turn takes {"question": "..."}'),
         (lambda: asked({"question": QUESTION}, {"thread_id": "a"}), InputInvalid, '{"configurable": {"thread_id"'),
         (lambda: asked({"question": QUESTION}, top_k=3), InputInvalid, "context=Context(top_k=...)"),

@@ -14,7 +14,7 @@ from langgraph.store.memory import InMemoryStore
 from turns import QUOTING, ask, asking, build, docs, thread
 
 from groundgraph import InMemorySource, load_settings, open_graph, prune_checkpoints
-from groundgraph.core.errors import ThreadBusy
+from groundgraph.core.errors import StorageUnavailable, ThreadBusy
 from groundgraph.core.evidence_store import NAMESPACE
 from groundgraph.graph import forget_thread as module
 from groundgraph.graph.forget_thread import Forgotten, forget_thread
@@ -149,3 +149,10 @@ async def test_the_last_checkpoint_of_a_turn_holds_nothing_of_its_retrievals(tmp
     assert output["provenance"]["sources"]["docs"]["kept"]
     assert values["retrievals"] == {}
     assert not values.get("bodies")
+
+
+async def test_forgetting_by_a_closed_graph_says_so(tmp_path: Path) -> None:
+    async with open_graph({"checkpointer": {"type": "sqlite", "path": str(tmp_path / "t.sqlite")}}) as graph:
+        pass
+    with pytest.raises(StorageUnavailable, match="is closed: open it again"):
+        await forget_thread(graph, "t")

@@ -51,8 +51,15 @@ async def forget_thread(graph: TurnRunner, thread_id: str) -> Forgotten:
     Raises:
         InputInvalid: no thread can have this id.
         ThreadBusy: a turn held the thread for longer than a turn may take.
+        StorageLocked: another process holds a database of the graph.
+        StorageUnavailable: what keeps the threads is closed, or cannot be used.
     """
     checked_thread_id(thread_id)
+    with graph.told_as_ours({"configurable": {"thread_id": thread_id}}, Exception):
+        return await _forget(graph, thread_id)
+
+
+async def _forget(graph: TurnRunner, thread_id: str) -> Forgotten:
     wait = graph.resources.settings.deadlines.turn
     async with held_thread(graph.checkpointer, thread_id, wait):
         candidates = await _own_references(graph, thread_id)

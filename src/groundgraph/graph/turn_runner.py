@@ -132,7 +132,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             # Behind LangGraph's own cleaning up, which waits for the steps that it cancels.
             stack.callback(bounds.work.end)
             stack.push_async_callback(items.aclose)  # type: ignore[attr-defined]
-            with self._told_as_ours(full, Exception):
+            with self.told_as_ours(full, Exception):
                 last: Any = None
                 if not embedded:
                     await self._refuse_lost(given, full, anew=bounds.anew)
@@ -159,16 +159,25 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
     def _checked(self, config: RunnableConfig | None, full: RunnableConfig, *, embedded: bool) -> RunnableConfig | None:
         """The configuration of a run that can go on with it; `astream` tells the errors."""
         configurable = self._configurable(full)
-        thread_id, saver = configurable.get("thread_id"), configurable.get(CONFIG_KEY_CHECKPOINTER, self.checkpointer)
-        # LangGraph takes None for a name, by which all who have none would share a conversation.
-        if thread_id is not None or (isinstance(saver, BaseCheckpointSaver) and not embedded):
-            checked_thread_id("" if thread_id is None else thread_id)
+        if configurable.get("thread_id") is not None or not embedded:
+            self._check_thread(full)
         if embedded:
             return self._below_parent(config, full)
         _refuse_other_loop(self.store)
         if "review_answer" in self.nodes:
             self._check_review(full)
         return config
+
+    def _check_thread(self, config: RunnableConfig) -> None:
+        """
+        Raises:
+            InputInvalid: `config` names no thread, and the graph keeps its threads; or none can have the id.
+        """
+        configurable = self._configurable(config)
+        thread_id, saver = configurable.get("thread_id"), configurable.get(CONFIG_KEY_CHECKPOINTER, self.checkpointer)
+        # LangGraph takes None for a name, by which all who have none would share a conversation.
+        if thread_id is not None or isinstance(saver, BaseCheckpointSaver):
+            checked_thread_id("" if thread_id is None else thread_id)
 
     def _below_parent(self, config: RunnableConfig | None, full: RunnableConfig) -> RunnableConfig:
         """The configuration of a run inside a parent graph, with the bound on steps that this graph has by itself.
@@ -265,9 +274,11 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         """As LangGraph's.
 
         Raises:
+            InputInvalid: no thread is named, or none can have the id.
             StorageDamaged: what is kept of the thread cannot be read.
         """
-        with self._told_as_ours(config):
+        self._check_thread(config)
+        with self.told_as_ours(config):
             return await super().aget_state(config, **kwargs)
 
     async def aget_state_history(
@@ -277,15 +288,17 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
 
         Raises:
             FilterInvalid: `filter` names metadata that nobody knows; see `check_metadata_keys`.
+            InputInvalid: no thread is named, or none can have the id.
             StorageDamaged: what is kept of the thread cannot be read.
         """
+        self._check_thread(config)
         check_metadata_keys(filter, self.resources.settings.server.metadata_keys)
-        with self._told_as_ours(config):
+        with self.told_as_ours(config):
             async for snapshot in super().aget_state_history(config, filter=filter, **kwargs):
                 yield snapshot
 
     @contextmanager
-    def _told_as_ours(self, config: RunnableConfig, kind: type[Exception] = StorageDamaged) -> Iterator[None]:
+    def told_as_ours(self, config: RunnableConfig, kind: type[Exception] = StorageDamaged) -> Iterator[None]:
         """Of the errors of a `kind`, those that come from the storage are raised as a user is told of them."""
         try:
             yield
@@ -301,13 +314,14 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         """As LangGraph's; a single edit goes on from where what it changes has to go through (`led_on`).
 
         Raises:
-            InputInvalid: a channel would be given what it cannot hold.
+            InputInvalid: a channel would be given what it cannot hold, or no thread is named, or none can have the id.
             NothingToResume: the checkpoint to be edited is not there.
             StorageDamaged: what is kept of the thread cannot be read.
         """
+        self._check_thread(config)
         for edit in (edit for edits in supersteps for edit in edits):
             check_update(self.channels, edit.values)
-        with self._told_as_ours(config):
+        with self.told_as_ours(config):
             await refuse_gone_checkpoint(self, self._configurable(config))
             if len(supersteps) == len(supersteps[0]) == 1:
                 supersteps = [[await led_on(self, config, supersteps[0][0], self.resources.settings.limits)]]
@@ -318,10 +332,16 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         home = self.home(config)
         return run_in_background(self.abulk_update_state(config, supersteps), home)
 
+    def get_state(self, config: RunnableConfig, **kwargs: Any) -> StateSnapshot:
+        """As `aget_state`, with a saver that is not asynchronous."""
+        self._check_thread(config)
+        return super().get_state(config, **kwargs)
+
     def get_state_history(
         self, config: RunnableConfig, *, filter: dict[str, Any] | None = None, **kwargs: Any
     ) -> Iterator[StateSnapshot]:
         """As `aget_state_history`, with a saver that is not asynchronous."""
+        self._check_thread(config)
         check_metadata_keys(filter, self.resources.settings.server.metadata_keys)
         return super().get_state_history(config, filter=filter, **kwargs)
 
