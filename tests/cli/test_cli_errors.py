@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from forks import run_command, without_rights
 
 from groundgraph.cli.main import main
 from groundgraph.cli.output import code_of, printable
@@ -131,6 +132,18 @@ def test_a_damaged_database_is_a_message(filled, tmp_path):
 )
 def test_exit_codes_of_errors(error, code):
     assert code_of(error) == code
+
+
+@pytest.mark.parametrize("command", [["ask", "x"], ["ingest", "."]])
+def test_a_first_command_in_a_folder_without_rights_says_what_to_do(tmp_path, command):
+    tmp_path.chmod(0o555)
+    try:
+        ran = run_command(tmp_path, *command, before=without_rights)
+    finally:
+        tmp_path.chmod(0o755)
+    assert ran.returncode == 3
+    assert ran.stderr.startswith(f"Error: The folder {tmp_path / '.groundgraph'}, in which documents and conversations")
+    assert "(Permission denied). Run the command in a folder that you may write to" in ran.stderr
 
 
 def test_ctrl_c_ends_with_130_and_without_a_traceback(tmp_path):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from groundgraph.core.errors import StorageUnavailable
 from groundgraph.core.thread_id import checked_thread_id
 
 if TYPE_CHECKING:
@@ -75,12 +76,24 @@ STATE_FOLDER = ".groundgraph"
 
 
 def keep_out_of_git(file: Path) -> None:
-    """Make the folder of `file` and, when it is `.groundgraph/`, have git ignore everything in it."""
+    """Make the folder of `file` and, when it is `.groundgraph/`, have git ignore everything in it.
+
+    Raises:
+        StorageUnavailable: it cannot be made.
+    """
     folder = file.parent
-    folder.mkdir(parents=True, exist_ok=True)
     ignore = folder / ".gitignore"
-    if folder.name == STATE_FOLDER and not ignore.exists():
-        ignore.write_text("*\n", "utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if folder.name == STATE_FOLDER and not ignore.exists():
+            ignore.write_text("*\n", "utf-8")
+    except OSError as error:
+        # The first thing that a new user may meet, who has not heard of this folder.
+        raise StorageUnavailable(
+            f"The folder {folder}, in which documents and conversations are kept, cannot be made ({error.strerror}). "
+            "Run the command in a folder that you may write to, or name other files in groundgraph.yaml "
+            "(knowledge_base.file, checkpointer.path, store.path)."
+        ) from error
 
 
 def thread_id(value: str | None) -> str | None:
