@@ -65,6 +65,25 @@ def test_a_conversation_has_a_citation_a_follow_up_and_an_abstention(client: ope
     assert not third.choices[0].message.annotations
 
 
+@pytest.mark.covers("U9")
+@pytest.mark.parametrize(
+    ("told", "prefix"),
+    [
+        ("/manuals", "/manuals"),
+        ("/a/b-1/", "/a/b-1"),
+        ("", ""),
+        ("//evil.example", ""),
+        ("@evil.example", ""),
+        ("/#", ""),
+    ],
+)
+def test_a_citation_leads_below_the_path_that_a_proxy_took_off(address: str, told: str, prefix: str):
+    asked = {"model": MODEL, "messages": [user("How often is pump 17 serviced?")]}
+    reply = httpx.post(f"{address}/v1/chat/completions", json=asked, headers={"x-forwarded-prefix": told}).json()
+    (cited,) = reply["choices"][0]["message"]["annotations"]
+    assert cited["url_citation"]["url"].startswith(f"{address}{prefix}/#t/")
+
+
 def test_going_back_in_a_client_is_a_branch_of_the_same_thread(client: openai.OpenAI, address: str):
     start: list[Any] = [user("Where does pump 18 stand?")]
     first = client.chat.completions.create(model=MODEL, messages=start)

@@ -4,6 +4,7 @@ the client of the path understands."""
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -32,9 +33,15 @@ def own_path(scope: Mapping[str, Any]) -> str:
     return str(scope["path"]).removeprefix(scope.get("root_path", ""))
 
 
+_PREFIX = re.compile(r"(?:/[\w.~%-]+)+/?", re.ASCII)
+
+
 def own_address(request: HTTPConnection) -> str:
-    """The address of the page, with a slash at its end."""
-    return f"{request.url.scheme}://{request.url.netloc}{request.scope.get('root_path', '')}/"
+    """The address of the page, with a slash at its end; below the path that a proxy says it took off."""
+    # From whomever it comes: it stands in the links of their own answer only, which lead to the same host.
+    given = request.headers.get("x-forwarded-prefix", "")
+    prefix = given.rstrip("/") if _PREFIX.fullmatch(given) else ""
+    return f"{request.url.scheme}://{request.url.netloc}{prefix}{request.scope.get('root_path', '')}/"
 
 
 def is_json(request: HTTPConnection) -> bool:
