@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ LEADS_OUT = (
     "(--follow-links)"
 )
 LEADS_UP = "it is a link to a folder in which the given one lies"
+# What would begin a line, or a column, of its own in a list of names; the separators of lines among them.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 @dataclass(frozen=True)
@@ -147,17 +150,24 @@ class _Walk:
 
 def _sort_in(found: FoundFiles, file: FoundFile, *, explicit: bool) -> None:
     suffix = file.path.suffix.lower()
-    legible = clean_text(file.name)
+    legible = _CONTROL.sub("\ufffd", clean_text(file.name))
     if unusable := _unusable(file.path):
         found.failed.append((legible, unusable))
     elif suffix in MEDIA_TYPES and legible == file.name:
         found.files.append(file)
     elif suffix in MEDIA_TYPES:
-        found.failed.append((legible, "its name is not UTF-8, so no source could be named by it; rename the file"))
+        found.failed.append((legible, f"its name {_unnamable(file.name)}; rename the file"))
     elif explicit or suffix in DOCUMENT_LIKE:
         found.failed.append((legible, _unsupported(suffix)))
     else:
         found.ignored[suffix or "(no suffix)"] += 1
+
+
+def _unnamable(name: str) -> str:
+    """Why no source could be named by `name`, which would stand in lists, citations and addresses."""
+    if clean_text(name) != name:
+        return "is not UTF-8, so no source could be named by it"
+    return "holds a line break or another control character, so that no list could show it"
 
 
 def _unusable(path: Path) -> str:

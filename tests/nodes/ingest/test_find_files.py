@@ -102,6 +102,16 @@ def test_whatever_cannot_be_looked_at_is_listed_with_its_reason_and_the_rest_is_
     }
 
 
+@pytest.mark.parametrize("name", ["a\nb.md", "a\tb.md", "a\u2028b.md", "sub\r/a.md"])
+def test_a_name_that_would_begin_a_line_of_its_own_in_lists_and_citations_is_refused(tmp_path, name):
+    files_in(tmp_path, "docs/a.md", f"docs/{name}")
+    found = find_files(["docs"], tmp_path)
+    assert [file.name for file in found.files] == ["docs/a.md"]
+    ((shown, reason),) = found.failed
+    assert shown.isprintable()
+    assert "line break or another control character" in reason
+
+
 def test_a_folder_and_a_file_that_may_not_be_looked_at_are_listed(tmp_path, monkeypatch):
     files_in(tmp_path, "docs/a.md", "docs/shut/b.md", "docs/seen/c.md")
     scandir, stat = os.scandir, Path.stat
