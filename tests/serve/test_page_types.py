@@ -47,7 +47,7 @@ def test_the_types_of_the_page_are_right(compiler: Path):
     ("file", "right", "wrong"),
     [
         ("turn.js", "answer.notes.map", "answer.remarks.map"),
-        ("threads.js", "thread.at * 1000", 'thread.at.trim() + ""'),
+        ("threads.js", "one.at * 1000", 'one.at.trim() + ""'),
         ("passage.js", 'word("close")', "word(3)"),
     ],
 )
