@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal
@@ -430,15 +430,17 @@ def _may_be_another(
 ) -> bool:
     """Whether the question of one reading may be about another table: one that it may not be read in for certain has a
     part of the name of this one, one whose whole name it says has more of a name, or a value may be one's name."""
-    shape, others = read.shape, [other for other, _ in known if other is not read.shape]
-    unclear = [one for one in others if all(one is not found.shape for found in readings)]
     said = set(chain.from_iterable(map(stems, cue.parts)))
-    longer = (one for one in others if said.issuperset(table_stems(one)))
-    return (
-        any(_is_part_of(one, shape) for one in unclear)
-        or any(_is_part_of(shape, one) for one in longer)
-        or any(_is_a_value(one, read) for one in others)
-    )
+    certain = {found.shape.name for found in readings}
+    others = [other for other, _ in known if other is not read.shape]
+    return any(_may_be_meant(one, read, said, is_read=one.name in certain) for one in others)
+
+
+def _may_be_meant(other: TableShape, read: Reading, said: Collection[str], *, is_read: bool) -> bool:
+    if not is_read and _is_part_of(other, read.shape):
+        return True
+    is_longer = _is_part_of(read.shape, other) and set(table_stems(other)) <= set(said)
+    return is_longer or _is_a_value(other, read)
 
 
 def _is_part_of(shape: TableShape, other: TableShape) -> bool:
