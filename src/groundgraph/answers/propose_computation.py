@@ -329,8 +329,8 @@ class _Account:
         """Whether the words hold the whole name `other` of a table, and of what another one is called, its `own`, no
         more than that: "orders" beside "open orders", or the other way round."""
         said = set(stems(self.question))
-        longer = other < own and not own <= said
-        return bool(other) and other <= said and (longer or own < other)
+        says_less = other < own and not own <= said
+        return bool(other) and other <= said and (says_less or own < other)
 
     def _counted(self) -> list[str]:
         """The stems behind what asks for a count; none where nothing does."""

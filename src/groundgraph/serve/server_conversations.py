@@ -115,6 +115,7 @@ _GRAPH = "turn"
 _MODES: list[StreamMode] = ["custom", "messages-tuple", "values", "checkpoints"]
 _EVERYBODY = "-"
 _MOST_ASSISTANTS = 100
+_MOST_RUNS = 100
 _UNDER_WAY: tuple[RunStatus, ...] = ("pending", "running")
 
 
@@ -211,7 +212,7 @@ class ServerConversations(KeptConversations):
 async def _end_runs(client: LangGraphClient, thread: str) -> None:
     """A run whose thread is deleted goes on to its end at the server, writes there, and can be cancelled no more."""
     for status in _UNDER_WAY:
-        for run in await client.runs.list(thread, status=status):
+        for run in await client.runs.list(thread, limit=_MOST_RUNS, status=status):
             # It may have ended by itself meanwhile.
             with suppress(NotFound), told_as_ours():
                 await client.runs.cancel(thread, run["run_id"], wait=True)
