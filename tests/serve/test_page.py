@@ -26,6 +26,11 @@ OPEN_YET = """() => {
     };
 }"""
 
+# How often the server has answered about the conversations as a whole.
+HEARD_OF_CONVERSATIONS = """
+    performance.getEntriesByType("resource").filter((one) => one.name.endsWith("/api/threads")).length
+"""
+
 
 def passage(article: Any) -> Any:
     article.locator(".cite a").first.click()
@@ -266,7 +271,8 @@ def test_a_click_on_a_conversation_is_heard_though_the_list_comes_anew(chromium:
         page.get_by_text("New conversation").click()
         page.locator(".welcome").wait_for()
         ask(page, QUESTION)
-        page.locator("#threads li", has_text=QUESTION).first.wait_for()
+        # Once for the page, and for each conversation: begun, and listed when it began and when the answer had ended.
+        until(page, lambda: page.evaluate(HEARD_OF_CONVERSATIONS) == 7)
         page.route("**/api/threads", lambda route: held.append(route))  # noqa: PLW0108 - it marks what it is given
         ask(page, "And pump 18?")
         until(page, lambda: len(held) == 2)

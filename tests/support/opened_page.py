@@ -15,7 +15,7 @@ def page_of(chromium: Browser, address: str, **options: Any) -> Iterator[Opened]
     with chromium.opened(
         address, **{"locale": "en-US", "viewport": {"width": 1300, "height": 850}, **options}
     ) as opened:
-        opened.page.wait_for_selector(".composer, .sign-in")
+        opened.page.wait_for_selector(".composer textarea:enabled, .sign-in")
         yield opened
         assert [url for url in opened.requests if not url.startswith(address.split("/#", maxsplit=1)[0])] == []
         assert opened.dialogs == []
