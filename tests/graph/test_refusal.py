@@ -17,6 +17,7 @@ from groundgraph.core.embedder import Embedder
 from groundgraph.graph.ingest import ingest_documents
 from groundgraph.ingest.builtin_chains import REGISTRIES, ContentAsMatchingText, ContentAsQualifyingText
 from groundgraph.ingest.chunkers import WholeTextChunker
+from groundgraph.prompts import Prompts
 from groundgraph.testing import ScriptedChatModel
 
 pytestmark = pytest.mark.covers("S8")
@@ -168,6 +169,36 @@ async def test_an_answer_that_no_model_writes_says_when_it_may_be_none(tmp_path,
     [told] = [note for note in output["notes"] if "may not be answered" in note]
     assert told.endswith("mentions capital, Peru.")
     assert output["provenance"]["notes"] == output["notes"]
+
+
+@pytest.mark.parametrize(
+    ("question", "doubted"),
+    [
+        ("How long does an authorization code live?", True),
+        ("Wie lange gilt ein Zugangscode?", True),
+        # "thirty": a number in words.
+        ("How long does a refresh token live?", False),
+        ("How much charge is left in the lamp?", False),
+        # Answered in words as well.
+        ("When is an authorization code used up?", False),
+        ("How does an authorization code live?", False),
+    ],
+)
+async def test_a_question_for_a_number_is_not_answered_without_a_doubt_by_a_quote_that_holds_none(question, doubted):
+    texts = [
+        "An authorization code lives for a short time only, and is used up after the first exchange.",
+        "A refresh token lives for thirty days.",
+        "Ein Zugangscode gilt nur sehr kurz.",
+        "The charge that is left in the lamp is 40%.",
+    ]
+    graph = turn_graph(load_settings({}), sources=[InMemorySource(texts)])
+    output = await graph.ainvoke({"messages": question})
+    assert output["outcome"] == "answered"
+    why = Prompts().note("may_not_answer", output["provenance"]["language"], missing="", why="by_number")
+    assert (why in output["notes"]) == doubted
+    assert output["answer"].startswith(("The evidence may not answer", "Die Quellen beantworten")) == doubted
+    never = turn_graph(load_settings({"retrieval": {"doubt_threshold": 0}}), sources=[InMemorySource(texts)])
+    assert why not in (await never.ainvoke({"messages": question}))["notes"]
 
 
 async def test_the_doubt_is_told_in_the_users_language(tmp_path):

@@ -33,6 +33,7 @@ from groundgraph.core.turn_values import EMPTY_DRAFT, ClusterValue, Divider, Dou
 from groundgraph.prompts import Prompts, fenced
 from groundgraph.settings.answers import SynthesisSettings
 from groundgraph.text.follow_up import asked_parts, question_behind, standing_question
+from groundgraph.text.numbers import holds_number
 from groundgraph.text.templates import compile_template, render, unknown_variables
 
 # Evidence as answer templates see it.
@@ -326,13 +327,14 @@ def structured_draft(
 
     `opening` stands in the place of quotes in the built-in one: the reply to small talk, which no evidence answers.
     For a `doubt`, a note and the built-in answer itself say that the question may not be answered, and the note says
-    by `doubted` why. Where an answer `needs` a computation, or no sentence answers, the outcome is `insufficient`, and
-    what comes closest is shown as such.
+    by `doubted` why; "by_number" is a doubt only where no quote holds a number. Where an answer `needs` a computation,
+    or no sentence answers, the outcome is `insufficient`, and what comes closest is shown as such.
 
     Labels are numbered by first use. The built-in template prints the label of every result and no other, so only a
     template of the user's passes the gate.
     """
-    notes = [] if opening else _doubt_notes(templates.prompts, doubt, doubted, language)
+    quoted = [quote["text"] for quote in variables["quotes"]]
+    notes = [] if opening else _doubt_notes(templates.prompts, quoted, doubt, doubted, language)
     heading = "partly" if doubted == "by_part" and notes and not needs else "doubtful" if notes or needs else ""
     own = _by_own_template(templates, variables, language, notes) if templates.has_own else None
     if not (own or opening or needs):
@@ -379,7 +381,11 @@ def _by_built_in_template(
     return {**EMPTY_DRAFT, "text": text, "order": order, "body": _listing_at(text), "quotes": quotes}
 
 
-def _doubt_notes(prompts: Prompts, doubt: Sequence[str] | None, doubted: Doubted | None, language: str) -> list[str]:
+def _doubt_notes(
+    prompts: Prompts, quoted: Sequence[str], doubt: Sequence[str] | None, doubted: Doubted | None, language: str
+) -> list[str]:
+    if doubted == "by_number" and quoted and not any(map(holds_number, quoted)):
+        doubt = ()
     missing = ", ".join((doubt or [])[:MAX_MISSING])
     return [] if doubt is None else [prompts.note("may_not_answer", language, missing=missing, why=doubted)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import islice, pairwise, takewhile
+from itertools import chain, islice, pairwise, takewhile
 from typing import Any
 
 from groundgraph.text.words import (
@@ -56,6 +56,18 @@ def language_words(*path: str) -> dict[str, Any]:
         section = language_data(language, *path)
         found |= section if isinstance(section, dict) else dict.fromkeys(section)
     return found
+
+
+@cache
+def asked_for() -> frozenset[str]:
+    """The phrases of all languages with which is asked for a number, a time or a name."""
+    kinds = chain.from_iterable(language_data(language, "asks_for").values() for language in LANGUAGES)
+    return frozenset(chain.from_iterable(kinds))
+
+
+def asks_for_number(question: str) -> bool:
+    """Whether `question` asks how many, how much or how long, which nothing answers but a number."""
+    return says(spoken_stems(question), cue_phrases("asks_for", "number"))
 
 
 def as_phrase(text: str) -> Phrase:
@@ -398,12 +410,7 @@ def _joined(clause: str, least: int) -> Iterator[str]:
 @cache
 def _openings() -> Phrases:
     """With what a clause begins that asks."""
-    return _by_first_word(
-        tuple(spoken_stems(phrase))
-        for language in LANGUAGES
-        for path in (("asks",), ("asks_for", "number"), ("asks_for", "name"))
-        for phrase in language_data(language, *path)
-    )
+    return _by_first_word(tuple(spoken_stems(phrase)) for phrase in chain(language_words("asks"), asked_for()))
 
 
 @cache
@@ -569,10 +576,7 @@ def contextualised(message: str, previous: str) -> str:
 def subjectless_stems() -> frozenset[str]:
     """The stems of phrases such as "how often", of words such as "it" and "more", which name no subject, and of what
     is said out of politeness."""
-    phrases: set[str] = set()
-    for language in LANGUAGES:
-        phrases.update(*(language_data(language, "asks_for", kind) for kind in ("number", "name")))
-        phrases.update(language_data(language, "follow_up", "pronouns"))
+    phrases = asked_for() | language_words("follow_up", "pronouns").keys()
     return _courtesies().union(stemmed for phrase in phrases for stemmed in stems(phrase))
 
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from groundgraph.text.follow_up import language_words
-from groundgraph.text.words import fold, is_cyrillic, read_data
+from groundgraph.text.words import fold, is_cyrillic, read_data, words
 
 Unit = tuple[str, float]
 
@@ -115,6 +115,12 @@ def scale_of(word: str) -> float | None:
 def month_of(word: str) -> int | None:
     """The number of a month."""
     return _find(_data()["months"], fold(word))  # type: ignore[no-any-return]
+
+
+def holds_number(text: str) -> bool:
+    """Whether a number stands in `text`, in digits or as a word, the name of a month among them."""
+    kinds = number_of, scale_of, month_of
+    return any(map(str.isdigit, text)) or any(kind(word) is not None for word in words(text) for kind in kinds)
 
 
 @lru_cache(maxsize=8192)

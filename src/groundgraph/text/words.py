@@ -330,8 +330,8 @@ def _telling_count(text: str, language: str, *, is_expected: bool) -> int:
 
 @cache
 def _asking_words(language: str) -> frozenset[str]:
-    paths = [("asks",), ("asks_for", "number"), ("asks_for", "name"), ("asks_of_code",)]
-    said = chain.from_iterable(language_data(language, *path) for path in paths)
+    asks = [language_data(language, "asks"), language_data(language, "asks_of_code")]
+    said = chain(*asks, *language_data(language, "asks_for").values())
     asking: frozenset[str] = frozenset(words(" ".join(said))) - language_data(language, AMBIGUOUS)
     return asking
 

@@ -42,6 +42,7 @@ from groundgraph.settings.settings import Settings
 from groundgraph.text.find_cue import find_cue
 from groundgraph.text.follow_up import (
     asked_parts,
+    asks_for_number,
     holds_pronoun,
     own_words,
     question_behind,
@@ -209,7 +210,7 @@ class Judge:
         in_table = any(one.metadata.keys() & _IN_TABLE for one in held.results)
         if in_table and (rows := row_doubt(held.asked, held.results)):
             return {"doubt": rows.names, "doubted": rows.why}
-        return {}
+        return {"doubted": "by_number"} if asks_for_number(held.asked) else {}
 
     def _doubt_of_part(self, held: _Judgement) -> Any:
         """What changes where the evidence hardly answers one of several questions in the message by itself."""

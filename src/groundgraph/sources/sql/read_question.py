@@ -26,7 +26,7 @@ from groundgraph.sources.sql.values_in_question import (
     without_name,
 )
 from groundgraph.text.find_cue import Cue, Language, find_cue, plain_words
-from groundgraph.text.follow_up import language_words
+from groundgraph.text.follow_up import asked_for, language_words
 from groundgraph.text.negation import denied_parts
 from groundgraph.text.words import WORD, fold, name_stems, spaced, stem, stems, words
 
@@ -323,7 +323,7 @@ def _asked_columns(shape: TableShape, conditions: Collection[str]) -> tuple[set[
 
 def is_plainly_looked_up(cue: Cue, conditions: Mapping[str, Any]) -> bool:
     """Whether nothing but `conditions`, by which `looked_up` found rows, says which are meant."""
-    asking = map(words, language_words("asks_for", "number") | language_words("asks_for", "name"))
+    asking = map(words, asked_for())
     plain = cue.language.plain.union(cue.language.pronouns, *asking)
     return is_plain(cue.rest, conditions, plain, cue.language.deciding)
 
