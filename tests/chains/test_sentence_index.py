@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.answers.sentence_index import (
-    RUNNING_LINES,
     best_sentence,
     joined_stems,
-    masked_line,
     question_weights,
     running_lines,
     sentences_of,
@@ -22,6 +20,7 @@ from groundgraph.answers.sentence_index import (
     weights_held,
 )
 from groundgraph.core.evidence import SourceResult
+from groundgraph.text.original import RUNNING_LINES, masked_line
 from groundgraph.text.words import idf, stems
 
 pytestmark = pytest.mark.covers("S7")

@@ -20,8 +20,9 @@ from groundgraph.answers.block_kinds import (
     is_underlined,
     kind_of,
 )
-from groundgraph.answers.sentence_index import Sentence, masked_line, running_lines, sentences_of, stems_of
+from groundgraph.answers.sentence_index import Sentence, running_lines, sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
+from groundgraph.text.original import masked_line
 from groundgraph.text.words import sentences
 
 # A paragraph up to this length is shown whole, of a longer one the sentences that answer.

@@ -12,7 +12,6 @@ from groundgraph.answers.evidence_blocks import Shape, answering_alone, quotable
 from groundgraph.answers.sentence_index import (
     Sentence,
     Weights,
-    masked_line,
     question_weights,
     sentences_of,
     stems_of,
@@ -20,6 +19,7 @@ from groundgraph.answers.sentence_index import (
 )
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.follow_up import language_words, subjectless_stems
+from groundgraph.text.original import masked_line
 from groundgraph.text.wording import held_codes, named_codes
 from groundgraph.text.words import stem
 

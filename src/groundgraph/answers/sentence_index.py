@@ -13,6 +13,7 @@ from typing import NamedTuple
 from groundgraph.answers.block_kinds import figures_in
 from groundgraph.answers.label_gate import CODE
 from groundgraph.core.evidence import SourceResult
+from groundgraph.text.original import RUNNING_LINES, masked_line
 from groundgraph.text.wording import MOST_FORMS, nearest_forms, with_forms
 from groundgraph.text.words import content_stems, idf, query_stems, sentences, stems, words
 
@@ -34,9 +35,6 @@ MAX_QUOTABLE_CHARS = 600
 # What sets the columns of a row apart, or the parts of the head of a page, which has three.
 _GAP = re.compile(r"\S {3,}(?=\S)")
 _SENTENCE_ENDS = tuple(".!?…:;。！？\"'”»)")
-# Under this name a document says which lines stand at the head or foot of its pages, as `masked_line` writes them.
-RUNNING_LINES = "running_lines"
-NUMBER = re.compile(r"\d+")
 # A line below or above a heading. Of what else such lines are of, a backtick or a tilde sets out code.
 _RULE = re.compile(r"^[ \t]*([=\-^*+])\1{2,}[ \t]*$", re.MULTILINE)
 
@@ -118,12 +116,6 @@ def _is_row(text: str) -> bool:
     if "   " not in text or "\n" in text or text.endswith(_SENTENCE_ENDS):
         return False
     return len(_GAP.findall(text)) > 1
-
-
-def masked_line(line: str) -> str:
-    """`line` with every number as `#` and every run of white space as one space, so that the head of one page is that
-    of the next."""
-    return " ".join(NUMBER.sub("#", line).split())
 
 
 def running_lines(result: SourceResult) -> tuple[str, ...]:

@@ -10,13 +10,12 @@ from typing import Any
 
 import yaml
 
-from groundgraph.answers.sentence_index import NUMBER, RUNNING_LINES, masked_line
 from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, RESTRUCTURED_TEXT, Document
 from groundgraph.core.errors import IngestError
 from groundgraph.core.evidence import jsonable
 from groundgraph.ingest.blocks import code_lines, line_starts, plain_blocks, text_blocks
 from groundgraph.settings.yaml_file import FieldLoader
-from groundgraph.text.original import ENCODING, FILE_TEXT, LINE_ENDS, line_ends
+from groundgraph.text.original import DIGITS, ENCODING, FILE_TEXT, LINE_ENDS, RUNNING_LINES, line_ends, masked_line
 
 # The YAML block between `---` lines at the top of a Markdown file.
 
@@ -249,7 +248,7 @@ def running_lines(pages: Sequence[str]) -> list[str]:
         edges = {masked_line(line): line for line in (*lines[:_EDGE], *lines[-_EDGE:]) if len(line) <= _MAX_CHARS}
         for masked, line in edges.items():
             if any(map(str.isalpha, masked)):
-                found[masked].append((number, [int(digits[-_DIGITS:]) for digits in NUMBER.findall(line)]))
+                found[masked].append((number, [int(digits[-_DIGITS:]) for digits in DIGITS.findall(line)]))
     least = max(MIN_PAGES, MIN_SHARE * len(pages))
     counts = {masked: _running(masked, places) for masked, places in found.items() if len(places) >= least}
     return [line for line, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])) if count >= least][

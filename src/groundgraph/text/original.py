@@ -78,13 +78,22 @@ FILE_ROW = "file_row"
 FILE_SHEET = "file_sheet"
 # The number of a slide, from 1.
 FILE_SLIDE = "file_slide"
+# Which lines stand at the head or foot of its pages, as `masked_line` writes them.
+RUNNING_LINES = "running_lines"
 # What a chunk has of its own because of where it stands.
 PLACES = frozenset([FILE_LINE, FILE_ROW, FILE_SHEET, FILE_SLIDE, "page"])
 
 _KNOWLEDGE_BASE = "knowledge_base"
+DIGITS = re.compile(r"\d+")
 _LANGCHAIN = "langchain"
 _NUMBERS = ("line", "page", "row", "slide")
 _WORDED = ("page", "sheet", "row", "slide", "table", "key")
+
+
+def masked_line(line: str) -> str:
+    """`line` with every number as `#` and every run of white space as one space, so that the head of one page is that
+    of the next."""
+    return " ".join(DIGITS.sub("#", line).split())
 
 
 @dataclass(frozen=True)

@@ -145,6 +145,13 @@ def test_what_a_parser_prints_goes_nowhere(readers, capfd):
     assert tuple(capfd.readouterr()) == ("", "")
 
 
+def test_a_process_that_reads_loads_nothing_of_models_and_graphs():
+    pool = Readers(ReaderSettings(), 1)
+    named = "langchain_core", "langgraph", "pydantic", "jinja2", "requests", "sqlite3"
+    assert pool.call(eval, f"[name for name in {named} if name in __import__('sys').modules]") == []
+    pool.close()
+
+
 def test_nothing_outlives_the_end_of_the_readers():
     pool = Readers(ReaderSettings(), 2)
     with ThreadPoolExecutor(1) as threads:

@@ -9,9 +9,9 @@ from document_files import pdf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.sentence_index import RUNNING_LINES, masked_line
 from groundgraph.ingest.load_document import load_document
 from groundgraph.ingest.load_text import MAX_LINES, running_lines, running_metadata
+from groundgraph.text.original import RUNNING_LINES, masked_line
 
 pytestmark = pytest.mark.covers("K2")
 
