@@ -437,6 +437,30 @@ def test_a_question_that_is_refused_is_not_lost(chromium: Browser, address: str)
             page.locator(".welcome").wait_for()
 
 
+def test_behind_a_question_that_was_refused_or_stopped_another_follows_what_was_answered(
+    chromium: Browser, written: Written
+):
+    with page_of(chromium, written.address) as opened:
+        page = opened.page
+        ask(page, "How often is fan 5 oiled?")
+        refusal = {"status": 429, "json": {"error": "Too many requests. Wait a little."}}
+        page.route("**/turns", lambda route: route.fulfill(**refusal))
+        ask(page, "And pump 18?", ".failed")
+        page.unroute("**/turns")
+        with written.model.held():
+            ask(page, QUESTION, ".steps li")
+            page.get_by_label("Stop").click()
+            page.get_by_text("You stopped this answer.").wait_for()
+        ask(page, "How often is pump 17 serviced, please?")
+        assert page.locator(".asked").all_inner_texts() == [
+            "How often is fan 5 oiled?",
+            "How often is pump 17 serviced, please?",
+        ]
+        page.reload()
+        until(page, lambda: page.locator(".turn footer").count() == 2)
+        assert page.locator(".asked").last.inner_text() == "How often is pump 17 serviced, please?"
+
+
 def test_an_answer_that_is_shown_can_be_followed_while_its_stream_is_open_yet(chromium: Browser, address: str):
     with page_of(chromium, address) as opened:
         page = opened.page

@@ -127,6 +127,12 @@ async function load(kept) {
   }
 }
 
+/** The last turn of the path that a question can follow: one that was cut has no answer. */
+function behind() {
+  const found = path().filter((one) => one.outcome || one.asked || one.running);
+  return found.at(-1)?.id ?? "";
+}
+
 /** A turn that is taken for another window, or still is for this one before it was loaded anew. @param {HTMLElement} article @param {Kept} kept */
 async function underWay(article, kept) {
   const here = thread;
@@ -151,7 +157,7 @@ function submit() {
   if (!question) return;
   field.value = "";
   grow();
-  take(question, leaf);
+  take(question, behind());
 }
 
 /** @param {boolean} busy */
@@ -188,7 +194,10 @@ async function take(question, parent) {
     await follow(told("POST", `/api/threads/${here}/turns`, { question, parent }, mine.signal), kept, article, mine);
   } catch (error) {
     // One that the server never began is none of its turns.
-    if (kept.id.startsWith("new-")) turns = turns.filter((one) => one !== kept);
+    if (kept.id.startsWith("new-")) {
+      turns = turns.filter((one) => one !== kept);
+      if (leaf === kept.id) leaf = parent;
+    }
     const message = mine.signal.aborted ? word("stopped") : messageOf(error);
     if (thread === here) failed(article, message, () => take(question, parent));
   }
