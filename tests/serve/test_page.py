@@ -170,6 +170,34 @@ def test_conversations_are_listed_searched_and_forgotten(chromium: Browser, addr
         until(page, lambda: titles.all_inner_texts() == ["Where does pump 18 stand?"])
 
 
+def test_a_conversation_that_cannot_be_shown_is_told_and_no_other_takes_its_place(chromium: Browser, address: str):
+    forget_all(address)
+    with page_of(chromium, address) as opened:
+        page, rows = opened.page, opened.page.locator("#threads a")
+        ask(page, QUESTION)
+        here = page.url
+        page.get_by_text("New conversation").click()
+        page.locator(".welcome").wait_for()
+        page.route(f"**/api/threads/{here.rpartition('/')[2]}", lambda route: route.abort())
+        rows.click()
+        page.locator(".failed", has_text="The server cannot be reached.").wait_for()
+        assert (page.url, page.locator(".composer textarea").is_disabled()) == (here, True)
+        page.unroute_all()
+        page.keyboard.press("Enter")
+        page.locator(".turn footer").wait_for()
+        page.get_by_text("New conversation").click()
+        page.locator(".welcome").wait_for()
+        # As another window forgets it.
+        forget_all(address)
+        page.go_back()
+        page.locator(".failed", has_text="There is no such conversation").wait_for()
+        assert page.url == here
+        until(page, lambda: rows.count() == 0)
+        page.keyboard.press("Enter")
+        page.locator(".welcome").wait_for()
+        assert page.url == f"{address}/"
+
+
 def test_stages_and_the_answer_are_seen_as_they_happen_and_an_answer_can_be_stopped(
     chromium: Browser, written: Written
 ):

@@ -70,6 +70,13 @@ export async function openThread(id, wanted = "", label = "") {
   if (at && label) await openPassage(thread, wanted, Number(label), at);
 }
 
+/** @param {string} message why the conversation is not there @param {HTMLElement} button what can be done */
+export function notOpened(message, button) {
+  list.replaceChildren(el("p", { class: "failed", role: "alert" }, message, " ", button));
+  document.body.classList.remove("empty");
+  button.focus();
+}
+
 /** The newest turn that is reached from `id` by the newest at each step. @param {string} id @returns {string} */
 function latestBelow(id) {
   const next = turns.filter((one) => one.parent === id).at(-1);

@@ -1,6 +1,6 @@
 // Puts the page together, and follows its address: `#t/THREAD/TURN/LABEL`.
 
-import { conversationPane, focusField, openThread } from "./conversation.js";
+import { conversationPane, focusField, notOpened, openThread } from "./conversation.js";
 import { el, messageOf, signButton, useWords, word } from "./dom.js";
 import { closePassage, passagePane } from "./passage.js";
 import { Refused, ask } from "./server.js";
@@ -45,12 +45,23 @@ async function follow() {
     await openThread(id, turn, label);
   } catch (error) {
     if (!id) throw error;
-    if (at === here) choose("");
+    if (at === here) lacking(id, error);
     return;
   }
   if (at !== here) return; // the reader has gone elsewhere meanwhile
   openedThread(id);
   if (!label) focusField();
+}
+
+/** Says why a conversation is not shown: a new one in its place would hide that. @param {string} id @param {unknown} error */
+async function lacking(id, error) {
+  const gone = error instanceof Refused && error.status === 404;
+  const click = gone ? () => choose("") : () => ((at = ""), follow());
+  const button = el("button", { type: "button", click }, word(gone ? "new" : "try_again"));
+  notOpened(messageOf(error), button);
+  openedThread(id);
+  // Another window may have forgotten it.
+  if (gone) await loadThreads();
 }
 
 /** @param {string} thread */
