@@ -198,6 +198,19 @@ def test_a_conversation_that_cannot_be_shown_is_told_and_no_other_takes_its_plac
         assert page.url == f"{address}/"
 
 
+def test_a_conversation_that_another_window_forgot_can_be_forgotten(chromium: Browser, address: str):
+    forget_all(address)
+    with page_of(chromium, address) as opened:
+        page = opened.page
+        ask(page, QUESTION)
+        forget_all(address)
+        page.locator("#threads li").hover()
+        page.get_by_label(f"Forget: {QUESTION}").click()
+        page.get_by_role("button", name="Forget", exact=True).click()
+        page.get_by_text("Your conversations will stand here.").wait_for()
+        assert page.locator("#threads .failed:visible").count() == 0
+
+
 def test_stages_and_the_answer_are_seen_as_they_happen_and_an_answer_can_be_stopped(
     chromium: Browser, written: Written
 ):

@@ -1,10 +1,11 @@
 // The conversations beside the page: listed, searched, forgotten.
 
 import { askReader, el, messageOf, signButton, word } from "./dom.js";
-import { address, ask, chosenLanguage } from "./server.js";
+import { Refused, address, ask, chosenLanguage } from "./server.js";
 
 /** @type {HTMLElement} */ let list;
 /** @type {HTMLInputElement} */ let search;
+/** @type {HTMLElement} Why one was not forgotten. */ let told;
 /** @typedef {import("./server.js").Thread} Thread */
 /** @type {Thread[]} */ let threads = [];
 /** @type {Map<string, HTMLElement>} By what they say. */ let rows = new Map();
@@ -18,7 +19,8 @@ export function threadsPane(page, onChoice) {
   search = el("input", { type: "search", placeholder: word("search"), "aria-label": word("search"), input: draw });
   const begin = el("button", { type: "button", class: "begin", click: () => chosen("") }, word("new"));
   const brand = el("p", { class: "brand" }, el("span", { class: "mark-of-page", "aria-hidden": "true" }), "groundgraph");
-  return el("nav", { id: "threads", "aria-label": word("threads") }, brand, begin, search, list, foot(page));
+  told = el("p", { class: "failed", role: "alert" });
+  return el("nav", { id: "threads", "aria-label": word("threads") }, brand, begin, search, told, list, foot(page));
 }
 
 /** @param {import("./server.js").Page} page */
@@ -126,11 +128,12 @@ function take(thread) {
 async function gone(thread) {
   // First, since the server forgets nothing while it answers there, and nobody reads that answer any more.
   if (thread.id === open) chosen("");
+  told.textContent = "";
   try {
     await ask("DELETE", `/api/threads/${thread.id}`);
   } catch (error) {
-    list.before(el("p", { class: "failed", role: "alert" }, messageOf(error)));
-    return;
+    // Another window may have forgotten it before.
+    if (!(error instanceof Refused && error.status === 404)) told.textContent = messageOf(error);
   }
   await loadThreads();
 }
