@@ -147,6 +147,21 @@ def test_a_mark_with_a_comment_stays_with_the_turn(chromium: Browser, address: s
         assert page.get_by_label("Something is wrong with this answer").get_attribute("aria-pressed") == "true"
 
 
+def test_a_mark_that_is_not_kept_is_told(chromium: Browser, address: str):
+    with page_of(chromium, address) as opened:
+        page = opened.page
+        article = ask(page, QUESTION)
+        page.route("**/mark", lambda route: route.abort())
+        good = article.get_by_label("This answer helps")
+        good.click()
+        article.locator(".failed", has_text="The server cannot be reached.").wait_for()
+        assert good.get_attribute("aria-pressed") == "false"
+        page.unroute_all()
+        good.click()
+        article.locator(".failed").wait_for(state="hidden")
+        assert good.get_attribute("aria-pressed") == "true"
+
+
 def test_conversations_are_listed_searched_and_forgotten(chromium: Browser, address: str):
     forget_all(address)
     with page_of(chromium, address) as opened:

@@ -1,6 +1,6 @@
 // One turn on the page: the question, what happens while it is looked up, the answer with its citations.
 
-import { announce, el, has, signButton, word } from "./dom.js";
+import { announce, el, has, messageOf, signButton, word } from "./dom.js";
 import { address, ask } from "./server.js";
 
 /** @typedef {import("./server.js").Kept} Kept */
@@ -241,12 +241,18 @@ function marks(path, kept) {
     ["good", "bad"].forEach((mark, at) => buttons[at].setAttribute("aria-pressed", String(kept.mark.mark === mark)));
     comment.hidden = !kept.mark.mark;
   };
+  const lost = el("p", { class: "failed", role: "alert" });
   const keep = async (/** @type {string} */ mark) => {
-    kept.mark = (await ask("PUT", `${path}/mark`, { mark, comment: mark ? comment.value : "" })).mark;
+    try {
+      kept.mark = (await ask("PUT", `${path}/mark`, { mark, comment: mark ? comment.value : "" })).mark;
+    } catch (error) {
+      return void (lost.textContent = messageOf(error));
+    }
+    lost.textContent = "";
     look();
     announce(word("kept"));
   };
   comment.addEventListener("change", () => keep(kept.mark.mark ?? ""));
   look();
-  return [...buttons, comment];
+  return [...buttons, comment, lost];
 }
