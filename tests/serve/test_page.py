@@ -290,6 +290,9 @@ def test_a_conversation_that_comes_late_leads_nobody_back(chromium: Browser, add
         until(page, lambda: bool(held))
         # What a question would follow there is not known yet.
         assert page.locator(".composer textarea").is_disabled()
+        # Nor would a question of the conversation before, changed now, be asked where it stood.
+        focused = "one => (one.focus(), one === document.activeElement)"
+        assert not page.get_by_label("Change the question").evaluate(focused)
         page.locator(f"#threads a[href$='{here.rpartition('/')[2]}']").click()
         page.locator(".composer textarea:enabled").wait_for()
         with page.expect_response(f"**/api/threads/{late}"):
@@ -298,6 +301,7 @@ def test_a_conversation_that_comes_late_leads_nobody_back(chromium: Browser, add
         page.wait_for_timeout(300)
         assert page.url == here
         assert page.locator(".asked").all_inner_texts() == [QUESTION]
+        assert page.get_by_label("Change the question").evaluate(focused)
         assert page.locator("#threads a[aria-current]").get_attribute("href") == f"#{here.partition('#')[2]}"
 
 

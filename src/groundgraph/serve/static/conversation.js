@@ -55,10 +55,11 @@ export async function openThread(id, wanted = "", label = "") {
   running?.abort();
   closePassage();
   thread = id;
-  field.disabled = id !== ""; // until its turns are there it is not known what a question would follow
+  list.inert = field.disabled = id !== ""; // until its turns are there it is not known what a question would follow
   const found = id ? (await ask("GET", `/api/threads/${id}`)).turns : [];
   // The reader has gone elsewhere meanwhile.
   if (own !== opened) return;
+  list.inert = false;
   turns = found;
   leaf = latestBelow(turns.some((one) => one.id === wanted) ? wanted : "");
   await show();
@@ -74,6 +75,7 @@ export async function openThread(id, wanted = "", label = "") {
 export function notOpened(message, button) {
   list.replaceChildren(el("p", { class: "failed", role: "alert" }, message, " ", button));
   document.body.classList.remove("empty");
+  list.inert = false;
   button.focus();
 }
 
