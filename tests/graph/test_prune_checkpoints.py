@@ -21,7 +21,14 @@ from parents import in_a_row
 from turns import build
 
 from groundgraph import InMemorySource, load_provenance, load_settings, open_graph, prune_checkpoints, resume_turn
-from groundgraph.core.errors import ConfigurationError, EvidenceMissing, InputInvalid, NothingToResume, StorageLocked
+from groundgraph.core.errors import (
+    ConfigurationError,
+    EvidenceMissing,
+    InputInvalid,
+    NothingToResume,
+    StorageLocked,
+    StorageUnavailable,
+)
 from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.graph.prune_checkpoints import Pruned, _Pruning, cut_before, cut_thread
 from groundgraph.graph.prune_checkpoints import compact_files as compact
@@ -332,6 +339,15 @@ async def test_a_file_that_another_process_holds_is_a_typed_error_and_loses_noth
             await prune_checkpoints(graph, keep_turns=1)
         assert await whole(graph) == before
         assert (await prune_checkpoints(graph, keep_turns=1)).records == 2
+
+
+@pytest.mark.parametrize("asked", [(), (1,)])
+async def test_pruning_and_reading_by_a_closed_graph_say_so(tmp_path: Path, asked: tuple[int, ...]) -> None:
+    async with opened(tmp_path) as graph:
+        await ask(graph, *asked)
+    for use in (lambda: prune_checkpoints(graph, keep_turns=1), lambda: graph.aget_state(place())):
+        with pytest.raises(StorageUnavailable, match="is closed: open it again"):
+            await use()
 
 
 async def test_wrong_arguments_and_other_savers_are_refused(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -21,7 +20,7 @@ from groundgraph.core.thread_id import checked_thread_id
 from groundgraph.graph.forget_thread import empty_logs, remove_thread, remove_unused
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.storage.records import items_below, keys_in, referred
-from groundgraph.storage.storage_errors import damaged, sqlite_error
+from groundgraph.storage.storage_errors import damaged
 from groundgraph.storage.thread_locks import held_thread
 
 if TYPE_CHECKING:
@@ -279,6 +278,7 @@ async def prune_checkpoints(
         ThreadBusy: a turn of this process held a conversation for longer than a turn may take.
         StorageLocked: another process holds a file; what was removed before stays removed.
         StorageDamaged: a file as a whole is damaged.
+        StorageUnavailable: what keeps the threads is closed, or cannot be used.
     """
     check_limits(keep_turns, older_than)
     if isinstance(threads, str):
@@ -287,13 +287,8 @@ async def prune_checkpoints(
         checked_thread_id(thread)
     saver = _sqlite_saver(graph)
     before = None if older_than is None else _time_before(older_than)
-    try:
+    with graph.told_as_ours({}, Exception):
         return await _Pruning(graph, saver, keep_turns, before).of(threads, compact=compact)
-    except sqlite3.Error as error:
-        told = sqlite_error(error)
-        if told is None:
-            raise
-        raise told from error
 
 
 def check_limits(keep_turns: int | None, older_than: timedelta | None) -> None:

@@ -42,13 +42,13 @@ _UNUSABLE = {
     sqlite3.SQLITE_NOTADB: "is not a database. Name another file, or move this one away.",
 }
 
-# What aiosqlite says.
-_CLOSED = ("Connection closed", "no active connection")
+# What aiosqlite says, and the thread of a connection that somebody opens once more.
+_CLOSED = ("Connection closed", "no active connection", "threads can only be started once")
 
 
 def is_closed(error: BaseException) -> bool:
     """Whether `error` says that a connection to SQLite was closed before it was used."""
-    return isinstance(error, ValueError) and str(error) in _CLOSED
+    return isinstance(error, ValueError | RuntimeError) and str(error) in _CLOSED
 
 
 def sqlite_error(error: BaseException, file: str = "") -> GroundGraphError | None:
