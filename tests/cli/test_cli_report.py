@@ -100,6 +100,8 @@ def test_a_thread_that_nothing_could_be_kept_by_is_wrong_use(call, tmp_path, com
     assert ran.code == 2
     assert ran.json["error"]["type"] == "InputInvalid"
     assert "thread id" in ran.json["error"]["message"]
+    # How an id is given in Python helps nobody here.
+    assert "configurable" not in ran.json["error"]["message"]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundgraph.core.errors import StorageUnavailable
+from groundgraph.core.errors import InputInvalid, StorageUnavailable
 from groundgraph.core.thread_id import checked_thread_id
 
 if TYPE_CHECKING:
@@ -96,8 +96,11 @@ def keep_out_of_git(file: Path) -> None:
         ) from error
 
 
-def thread_id(value: str | None) -> str | None:
+def thread_id(param: typer.CallbackParam, value: str | None) -> str | None:
     """The id of a conversation as it was given; refused before anything is opened when nothing could be kept by it."""
+    if value == "":
+        option = "".join(f" of {name}" for name in param.opts if name.startswith("--"))
+        raise InputInvalid(f"The thread id{option} is empty: name the conversation, for example visit-1.")
     return value if value is None else checked_thread_id(value)
 
 
