@@ -452,6 +452,26 @@ def test_everything_is_reached_by_the_keyboard(chromium: Browser, address: str):
         assert page.evaluate("document.activeElement.tagName") == "TEXTAREA"
 
 
+def test_the_conversations_of_a_narrow_window_are_reached_and_left_by_the_keyboard(chromium: Browser, address: str):
+    with page_of(chromium, address, viewport={"width": 390, "height": 800}) as opened:
+        page = opened.page
+        ask(page, QUESTION)
+        # An answer that has ended is listed, and a row that is drawn then would take no focus.
+        until(page, lambda: page.evaluate(HEARD_OF_CONVERSATIONS) == 4)
+        drawer, menu = page.locator("#threads"), page.locator(".menu")
+        focused = "one => one === document.activeElement"
+        for leaves in ("Escape", "Enter"):
+            menu.focus()
+            page.keyboard.press("Enter")
+            until(page, lambda: page.get_by_text("New conversation").evaluate(focused))
+            if leaves == "Enter":
+                page.locator("#threads a[aria-current]").focus()
+            page.keyboard.press(leaves)
+            until(page, drawer.is_hidden)
+            assert menu.evaluate(focused), leaves
+        assert page.locator(".asked").all_inner_texts() == [QUESTION]
+
+
 def test_where_users_sign_in_a_token_opens_the_page(chromium: Browser, guarded: tuple[str, str]):
     address, token = guarded
     with page_of(chromium, address) as opened:

@@ -17,7 +17,10 @@ async function start() {
   const shade = el("div", { class: "shade", click: () => drawer(false) });
   const told = el("p", { id: "announced", class: "vh", role: "status", "aria-live": "polite" });
   const skip = el("a", { class: "skip", href: "#conversation", click: (event) => (event.preventDefault(), focusField()) }, word("skip"));
-  document.body.replaceChildren(skip, threadsPane(page, choose), shade, menu, conversationPane(went), passagePane(), told);
+  const threads = threadsPane(page, choose);
+  // The one that is open already is no other address to follow.
+  threads.addEventListener("click", (event) => event.target instanceof Element && event.target.closest("li a") && drawer(false));
+  document.body.replaceChildren(skip, threads, shade, menu, conversationPane(went), passagePane(), told);
   if (page.uploads) uploading(page.uploads);
   document.addEventListener("keydown", keys);
   addEventListener("hashchange", follow);
@@ -27,9 +30,12 @@ async function start() {
 
 /** @param {boolean} open */
 function drawer(open) {
+  const menu = /** @type {HTMLElement} */ (document.querySelector(".menu"));
+  const leaves = document.activeElement?.closest("#threads");
   document.body.classList.toggle("drawer", open);
-  document.querySelector(".menu")?.setAttribute("aria-expanded", String(open));
+  menu.setAttribute("aria-expanded", String(open));
   if (open) /** @type {HTMLElement | null} */ (document.querySelector("#threads .begin"))?.focus();
+  else if (leaves) menu.focus(); // where there is no drawer it is not shown, and takes no focus
 }
 
 /** What is open now, so that an address which this page wrote itself is not followed. */
