@@ -113,7 +113,8 @@ def test_what_the_page_keeps_is_the_servers_and_its_rules_hold(house: Any):
     for name, status in (("alice", 200), ("bob", 404)):
         headers = {"Authorization": f"Bearer {name}-token"}
         assert httpx.get(f"{server}/threads/{house.thread}", headers=headers).status_code == status
-    assert httpx.get(f"{server}/page", follow_redirects=False).headers["location"].endswith("/page/")
+    # Relative: below which path a proxy serves it, only its client knows.
+    assert httpx.get(f"{server}/page", follow_redirects=False).headers["location"] == "page/"
     wrong = httpx.post(f"{house.url}/sign-in", json={"token": "nobodys"})
     assert (wrong.status_code, wrong.json()["error"]) == (401, "Nobody has this token.")
     with httpx.Client(base_url=house.url) as page:

@@ -120,9 +120,10 @@ def _page() -> Gate:
     return Gate(page_app(routes), users, rate=Rate(settings.server.page_rate))
 
 
-async def _whole(request: Request) -> RedirectResponse:
-    # The page asks for everything by paths that are relative to its own.
-    return RedirectResponse(f"{request.url.path}/")
+async def _whole(request: Request) -> RedirectResponse:  # noqa: ARG001 - of the contract
+    # The page asks for everything by paths that are relative to its own. So is this one: below which path a proxy
+    # serves it is not known here.
+    return RedirectResponse(f"{PATH[1:]}/")
 
 
 app.router.routes += [Route(PATH, _whole, include_in_schema=False), Mount(PATH, app=_page())]
