@@ -91,7 +91,8 @@ async function sent(method, path, body, signal) {
   if (answer.ok) return answer;
   if (answer.status === 401 && path !== "/sign-in") throw new Refused(401, word("signed_out"));
   const told = await answer.json().catch(() => ({}));
-  throw new Refused(answer.status, told.error ?? answer.statusText);
+  // What a proxy says is for whoever runs it, and over HTTP/2 it says nothing beside the number.
+  throw new Refused(answer.status, told?.error ?? (word("unexplained", { status: answer.status }) || answer.statusText));
 }
 
 /** @param {string} method @param {string} path @param {any} [body] @returns {Promise<any>} */
