@@ -488,6 +488,24 @@ def test_where_users_sign_in_a_token_opens_the_page(chromium: Browser, guarded: 
         page.locator(".sign-in").wait_for()
 
 
+def test_signing_out_that_fails_is_told_and_another_window_may_have_done_it(
+    chromium: Browser, guarded: tuple[str, str]
+):
+    address, token = guarded
+    with page_of(chromium, address) as opened:
+        page = opened.page
+        page.fill("input", token)
+        page.keyboard.press("Enter")
+        page.locator(".composer textarea:enabled").wait_for()
+        page.route("**/sign-out", lambda route: route.abort())
+        page.get_by_text("Sign out").click()
+        page.locator("#threads .failed", has_text="The server cannot be reached.").wait_for()
+        page.unroute_all()
+        page.context.clear_cookies()
+        page.get_by_text("Sign out").click()
+        page.locator(".sign-in").wait_for()
+
+
 @pytest.mark.covers("U9")
 def test_the_address_of_a_citation_opens_its_passage(chromium: Browser, address: str):
     with page_of(chromium, address) as opened:

@@ -5,7 +5,7 @@ import { Refused, address, ask, chosenLanguage } from "./server.js";
 
 /** @type {HTMLElement} */ let list;
 /** @type {HTMLInputElement} */ let search;
-/** @type {HTMLElement} Why one was not forgotten. */ let told;
+/** @type {HTMLElement} Why one was not forgotten, or nobody signed out. */ let told;
 /** @typedef {import("./server.js").Thread} Thread */
 /** @type {Thread[]} */ let threads = [];
 /** @type {Map<string, HTMLElement>} By what they say. */ let rows = new Map();
@@ -33,7 +33,12 @@ function foot(page) {
 }
 
 async function signOut() {
-  await ask("POST", "/sign-out", {});
+  try {
+    await ask("POST", "/sign-out", {});
+  } catch (error) {
+    // Another window may have done it before.
+    if (!(error instanceof Refused && error.status === 401)) return void (told.textContent = messageOf(error));
+  }
   location.assign("./");
 }
 
