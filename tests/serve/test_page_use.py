@@ -116,6 +116,22 @@ def test_an_answer_that_waits_is_decided_on_the_page(chromium: Browser, written:
         assert page.evaluate("window.ran") is None
 
 
+@pytest.mark.covers("U3")
+def test_an_answer_that_another_window_decided_about_is_shown_as_it_was_decided(chromium: Browser, written: Written):
+    with page_of(chromium, written.address) as opened:
+        page = opened.page
+        ask(page, "When is the filter of pump 17 changed?", ".decision")
+        with page_of(chromium, page.url) as late:
+            late.page.locator(".decision").wait_for()
+            page.get_by_role("button", name="Withhold it").click()
+            page.locator(".turn footer").wait_for()
+            late.page.get_by_role("button", name="Send as it is").click()
+            late.page.locator(".failed", has_text="Nobody has to decide about this answer.").wait_for()
+            late.page.get_by_text("Try again").click()
+            late.page.locator(".turn footer").wait_for()
+            assert "cheese" not in late.page.locator(".turns").inner_text()
+
+
 def test_what_a_turn_asks_back_is_answered_by_a_button(chromium: Browser, written: Written):
     with page_of(chromium, written.address) as opened:
         page = opened.page

@@ -150,14 +150,19 @@ async function underWay(article, kept) {
     while (kept.running) {
       await new Promise((later) => setTimeout(later, 1000));
       if (!article.isConnected) return;
-      /** @type {Kept[]} */
-      const found = (await ask("GET", `/api/threads/${here}`)).turns;
-      Object.assign(kept, found.find((one) => one.id === kept.id));
+      await reread(kept, here);
     }
     await load(kept);
   } catch (error) {
     failed(article, messageOf(error), () => underWay(article, kept));
   }
+}
+
+/** What became of a turn, perhaps in another window. @param {Kept} kept @param {string} here its thread */
+async function reread(kept, here) {
+  /** @type {Kept[]} */
+  const found = (await ask("GET", `/api/threads/${here}`)).turns;
+  Object.assign(kept, found.find((one) => one.id === kept.id));
 }
 
 function submit() {
@@ -226,14 +231,25 @@ function ended(mine) {
 async function decide(kept, decision) {
   const article = document.getElementById(`turn-${kept.id}`);
   if (!article || running) return;
+  const here = thread;
   const mine = (running = new AbortController());
   look(true);
   try {
-    await follow(told("POST", `/api/threads/${thread}/turns/${kept.id}/decision`, decision, mine.signal), kept, article, mine);
+    await follow(told("POST", `/api/threads/${here}/turns/${kept.id}/decision`, decision, mine.signal), kept, article, mine);
   } catch (error) {
-    failed(article, mine.signal.aborted ? word("stopped") : messageOf(error), () => load(kept));
+    failed(article, mine.signal.aborted ? word("stopped") : messageOf(error), () => undecided(article, kept, here));
   }
   ended(mine);
+}
+
+/** A turn about which the decision here was not taken: another window may have decided. @param {HTMLElement} article @param {Kept} kept @param {string} here */
+async function undecided(article, kept, here) {
+  try {
+    await reread(kept, here);
+    await load(kept);
+  } catch (error) {
+    failed(article, messageOf(error), () => undecided(article, kept, here));
+  }
 }
 
 /** Keeps what is there of the path to `kept`, and puts it behind. @param {Kept} kept */
