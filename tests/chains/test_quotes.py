@@ -339,6 +339,23 @@ def test_what_stands_under_just_what_is_asked_goes_before_an_exception_below_it(
     assert select_quotes(question, pieces)[0].text == first
 
 
+@pytest.mark.parametrize("question", ["What is a refresh token?", "What are refresh tokens?", "Refresh token?"])
+def test_of_what_stands_under_just_what_is_asked_the_earliest_of_a_document_goes_before_what_comes_later(question):
+    def piece(label: int, section: str, text: str, position: int) -> SourceResult:
+        places = {"document": "rfc.txt", "position": position, "headings": [section]}
+        return SourceResult(f"{section}\n\n{text}", f"rfc#{label}", "docs", "knowledge_base", metadata=places)
+
+    late = piece(1, "10.4. Refresh Tokens", "Refresh tokens must be kept confidential in transit.", 90)
+    early = piece(2, "1.5. Refresh Token", "Refresh tokens are credentials used to get access tokens.", 7)
+    close = [changed(late, score=2.1), changed(early, score=2.0)]
+    assert [quote.label for quote in select_quotes(question, close)[:2]] == [2, 1]
+    # What is asked of a thing may stand anywhere.
+    assert select_quotes("Must a refresh token be kept confidential?", close)[0].label == 1
+    # Of another document it is not known which one comes first.
+    [other, own] = changed(late, metadata={**late.metadata, "document": "other.txt"}), close[1]
+    assert select_quotes(question, [changed(other, score=2.1), own])[0].label == 1
+
+
 def test_a_row_of_a_table_goes_before_a_sentence_that_holds_as_much():
     table = result("Rates:\n\n| Service | Price |\n|---|---|\n| Massage at home | 45 |\n| Massage here | 30 |\n")
     told = result("A massage takes half an hour. Please be quiet.")

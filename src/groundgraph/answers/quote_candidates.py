@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from itertools import groupby
 from typing import NamedTuple
 
 from groundgraph.answers.evidence_blocks import Shape, answering_alone, quotable, sentence_blocks
@@ -32,6 +33,9 @@ ABOUT = 0.3
 # What it gains besides where they are all that is asked about: the rule stands under "Warranty", and under "Warranty of
 # batteries" an exception that holds the same words.
 HEADED = 0.25
+# What the earliest piece of a document under such a heading gains besides: a document tells what a thing is where it
+# is first about it, and how to keep it safe later.
+FIRST = 0.1
 # What each place in the ranking costs: the fourth piece of evidence counts about half of the first.
 RANK_DISCOUNT = 0.3
 # What a stem counts that stands only in the question on which this one leans.
@@ -128,18 +132,37 @@ def candidates_of(
     """
     found: dict[str, Candidate] = {}
     most = 0.0
+    gains = _headed(asked, evidence)
     for label, result in enumerate(evidence if asked.weights else (), 1):
         if among and label not in among:
             continue
-        for candidate in _candidates_in(label, result, asked, evidence[0], cut * most):
+        for candidate in _candidates_in(label, result, asked, evidence[0], cut * most, gains.get(label, 0.0)):
             found.setdefault(candidate.text, candidate)
             if candidate.score >= share:
                 most = max(most, candidate.worth)
     return list(found.values())
 
 
+def _headed(asked: Asked, evidence: Sequence[SourceResult]) -> dict[int, float]:
+    """What the pieces gain by label whose own heading is all that is asked about."""
+    headed = {
+        label: one
+        for label, one in enumerate(evidence, 1)
+        if _under(*_names(one), Shape.of(one).heading)[1] == asked.subject
+    }
+    gains = dict.fromkeys(headed, HEADED)
+    places = sorted(
+        (one.source_name, str(one.metadata.get("document")), position, label)
+        for label, one in headed.items()
+        if isinstance(position := one.metadata.get("position"), int)
+    )
+    for _, of_one in groupby(places, key=lambda place: place[:2]):
+        gains[next(of_one)[-1]] += FIRST
+    return gains
+
+
 def _candidates_in(
-    label: int, result: SourceResult, asked: Asked, first: SourceResult, least: float
+    label: int, result: SourceResult, asked: Asked, first: SourceResult, least: float, headed: float
 ) -> list[Candidate]:
     content, shape = result.content, Shape.of(result)
     under, heading = _under(*_names(result), shape.heading)
@@ -151,9 +174,7 @@ def _candidates_in(
     if not named and not any(weights) and closest < NEAR_ENOUGH:
         return []
     discount = _discount(label, result, first)
-    about = ABOUT * 2 * len(heading & asked.stems) / (len(heading) + len(asked.stems)) if named else 0.0
-    if heading == asked.subject:
-        about += HEADED
+    about = headed + (ABOUT * 2 * len(heading & asked.stems) / (len(heading) + len(asked.stems)) if named else 0.0)
     held_by_one = max(weights, default=0.0) / asked.total + asked.coded(content)
     if (asked.share(named) * TOPIC + held_by_one + LEAD + about + NEAR * closest) * discount < least:
         return []
