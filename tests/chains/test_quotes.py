@@ -356,6 +356,28 @@ def test_of_what_stands_under_just_what_is_asked_the_earliest_of_a_document_goes
     assert select_quotes(question, [changed(other, score=2.1), own])[0].label == 1
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        "resource owner\n      An entity that may grant access.",
+        "**resource owner**: an entity that may grant access.",
+        "Resource owner\n:   An entity that may grant access.",
+        "* `resource owner` – an entity that may grant access.",
+    ],
+)
+def test_what_tells_of_a_term_goes_before_what_uses_it(told):
+    def first(told: str) -> str:
+        used = result("Tokens represent what the resource owner granted. The resource owner signs in first.")
+        glossary = result(f"Some terms follow here.\n\n{told}")
+        close = [changed(used, score=2.1), changed(glossary, score=2.0)]
+        return select_quotes("What is a resource owner?", close)[0].text
+
+    assert "entity" in first(told)
+    # A term of more words is another one, and a paragraph that is set in tells of none.
+    assert "entity" not in first(told.replace("owner", "owner password"))
+    assert "entity" not in first("Because the resource owner\n   is an entity, it signs in.")
+
+
 def test_a_row_of_a_table_goes_before_a_sentence_that_holds_as_much():
     table = result("Rates:\n\n| Service | Price |\n|---|---|\n| Massage at home | 45 |\n| Massage here | 30 |\n")
     told = result("A massage takes half an hour. Please be quiet.")

@@ -117,7 +117,7 @@ def test_what_the_page_keeps_is_the_servers_and_its_rules_hold(house: Any):
     assert httpx.get(f"{server}/page", follow_redirects=False).headers["location"] == "page/"
     wrong = httpx.post(f"{house.url}/sign-in", json={"token": "nobodys"})
     assert (wrong.status_code, wrong.json()["error"]) == (401, "Nobody has this token.")
-    with httpx.Client(base_url=house.url) as page:
+    with httpx.Client(base_url=house.url, timeout=60) as page:
         assert page.post("/sign-in", json={"token": "alice-token"}).status_code == 200
         listed = page.get("/api/threads").json()["threads"]
         assert house.thread in [thread["id"] for thread in listed]

@@ -35,7 +35,7 @@ class Client:
 
     def request(self, method: str, path: str, json: object = None) -> httpx.Response:
         headers = {"Authorization": f"Bearer {self.name}-token"}
-        return httpx.request(method, self.url + path, json=json, headers=headers, verify=False)
+        return httpx.request(method, self.url + path, json=json, headers=headers, verify=False, timeout=60)
 
     def get(self, path: str) -> httpx.Response:
         return self.request("GET", path)

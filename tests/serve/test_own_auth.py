@@ -38,7 +38,7 @@ def test_the_example_of_the_langgraph_server_signs_in_here_and_scopes_are_of_its
         answers = {}
         for name in ("alice", "bob"):
             headers = {"Authorization": f"Bearer {name}-demo-token"}
-            found = httpx.post(f"{url}/v1/chat/completions", json=QUESTION, headers=headers)
+            found = httpx.post(f"{url}/v1/chat/completions", json=QUESTION, headers=headers, timeout=60)
             answers[name] = found.json()["choices"][0]["message"]["content"]
             assert httpx.get(f"{url}/api/page", headers=headers).json()["user"] == name
         assert "30 days" in answers["alice"]
@@ -47,7 +47,7 @@ def test_the_example_of_the_langgraph_server_signs_in_here_and_scopes_are_of_its
             assert httpx.get(f"{url}/api/threads", headers=sent).status_code == 401
             assert httpx.post(f"{url}/v1/chat/completions", json=QUESTION, headers=sent).status_code == 401
         # The page's cookie stands for the header.
-        with httpx.Client(base_url=url) as page:
+        with httpx.Client(base_url=url, timeout=60) as page:
             assert page.post("/sign-in", json={"token": "nobodys\n"}).status_code == 401
             assert page.post("/sign-in", json={"token": "alice-demo-token"}).status_code == 200
             assert page.get("/api/page").json()["user"] == "alice"

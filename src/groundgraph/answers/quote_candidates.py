@@ -31,7 +31,7 @@ LEAD = 0.15
 # What a piece gains whose own heading, or title, has the words of the question and no others; of both the share.
 ABOUT = 0.3
 # What it gains besides where they are all that is asked about: the rule stands under "Warranty", and under "Warranty of
-# batteries" an exception that holds the same words.
+# batteries" an exception that holds the same words. So does a sentence that begins with that as a term and tells of it.
 HEADED = 0.25
 # What the earliest piece of a document under such a heading gains besides: a document tells what a thing is where it
 # is first about it, and how to keep it safe later.
@@ -49,6 +49,9 @@ NEAR, NEAR_ENOUGH = 1.0, 0.3
 # What counts of a sentence that says something only together with its block: a line of code has words by chance.
 IN_BLOCK = 0.5
 _ENDS = (".", "!", "?", "…")
+# A term and what sets it apart from what is told of it: a colon, a dash, or a line of its own above one that is set in
+# far enough for no paragraph.
+_TERM = re.compile(r"([^\n:–—]{2,60}?)[*`_]*(?:\n?:[*`_]*\s| [–—-] |\n {4,})")
 _NUMBERING = re.compile(r"\A\s*(?:[A-Z\d]{1,3}\.)+(?:\d+\.?)?\s")
 
 
@@ -84,6 +87,14 @@ class Asked:
     def coded(self, text: str) -> float:
         """What `text` gains by the codes of the question that it holds."""
         return CODED * len(held_codes(self.codes, text)) / len(self.codes) if self.codes else 0.0
+
+    def defined(self, sentence: Sentence, text: str) -> float:
+        """What a `sentence`, as it stands in `text`, gains where it tells of the term that is all that is asked about.
+        In code such a line gives a value."""
+        if not sentence.quotable or not sentence.stems >= self.subject:
+            return 0.0
+        found = _TERM.match(text, sentence.start, sentence.end)
+        return HEADED if found and stems_of(found[1]) == self.subject else 0.0
 
     def nearness(self, result: SourceResult, count: int) -> Sequence[float]:
         """The cosines of the `count` sentences of `result`; 0 where they are not known."""
@@ -176,9 +187,10 @@ def _candidates_in(
     discount = _discount(label, result, first)
     about = headed + (ABOUT * 2 * len(heading & asked.stems) / (len(heading) + len(asked.stems)) if named else 0.0)
     held_by_one = max(weights, default=0.0) / asked.total + asked.coded(content)
-    if (asked.share(named) * TOPIC + held_by_one + LEAD + about + NEAR * closest) * discount < least:
-        return []
     own_sentences = sentences_of(content, shape.running)
+    term = max((asked.defined(one, content) for one in own_sentences), default=0.0)
+    if (asked.share(named) * TOPIC + held_by_one + LEAD + about + term + NEAR * closest) * discount < least:
+        return []
     blocks = sentence_blocks(shape)
     # What is all there is below a heading, however short, is no fragment.
     text = [
@@ -200,9 +212,9 @@ def _candidates_in(
             said = content[sentence.start : sentence.end]
             topic = TOPIC * asked.share(only_named) if (only_named := named - sentence.stems) else 0.0
             share = weight / asked.total + topic
-            worth = (share + LEAD / place + about + asked.coded(said) + NEAR * cosine) * (
-                discount * (1.0 if says or _stands_alone(sentence, said) else IN_BLOCK)
-            )
+            worth = (
+                share + LEAD / place + about + asked.coded(said) + asked.defined(sentence, content) + NEAR * cosine
+            ) * (discount * (1.0 if says or _stands_alone(sentence, said) else IN_BLOCK))
             score = min(1.0, max(share, near)) * discount
             found.append(Candidate(label, sentence, said, score, worth, discount, bool(weight or near)))
     return found
