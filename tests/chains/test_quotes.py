@@ -354,6 +354,9 @@ def test_of_what_stands_under_just_what_is_asked_the_earliest_of_a_document_goes
     # Of another document it is not known which one comes first.
     [other, own] = changed(late, metadata={**late.metadata, "document": "other.txt"}), close[1]
     assert select_quotes(question, [changed(other, score=2.1), own])[0].label == 1
+    # Nor of rows that have a column of that name, and are of no document.
+    rows = [changed(one, metadata={**one.metadata, "document": None}) for one in close]
+    assert select_quotes(question, rows)[0].label == 1
 
 
 @pytest.mark.parametrize(

@@ -163,9 +163,11 @@ def _headed(asked: Asked, evidence: Sequence[SourceResult]) -> dict[int, float]:
     }
     gains = dict.fromkeys(headed, HEADED)
     places = sorted(
-        (one.source_name, str(one.metadata.get("document")), position, label)
+        (one.source_name, document, position, label)
         for label, one in headed.items()
-        if isinstance(position := one.metadata.get("position"), int)
+        # A row may have a column of either name.
+        if isinstance(document := one.metadata.get("document"), str)
+        and isinstance(position := one.metadata.get("position"), int)
     )
     for _, of_one in groupby(places, key=lambda place: place[:2]):
         gains[next(of_one)[-1]] += FIRST
@@ -188,8 +190,9 @@ def _candidates_in(
     about = headed + (ABOUT * 2 * len(heading & asked.stems) / (len(heading) + len(asked.stems)) if named else 0.0)
     held_by_one = max(weights, default=0.0) / asked.total + asked.coded(content)
     own_sentences = sentences_of(content, shape.running)
-    term = max((asked.defined(one, content) for one in own_sentences), default=0.0)
-    if (asked.share(named) * TOPIC + held_by_one + LEAD + about + term + NEAR * closest) * discount < least:
+    terms = [asked.defined(one, content) for one in own_sentences]
+    most = asked.share(named) * TOPIC + held_by_one + LEAD + about + max(terms, default=0.0) + NEAR * closest
+    if most * discount < least:
         return []
     blocks = sentence_blocks(shape)
     # What is all there is below a heading, however short, is no fragment.
@@ -204,17 +207,17 @@ def _candidates_in(
         or block in answering_alone(shape)
         for one, block in zip(own_sentences, blocks, strict=True)
     ]
-    held = zip(own_sentences, weights, quotable(shape), whole, cosines, strict=True)
+    held = zip(own_sentences, weights, quotable(shape), whole, cosines, terms, strict=True)
     found = []
-    for place, (sentence, weight, shown, says, cosine) in enumerate(held, 1):
+    for place, (sentence, weight, shown, says, cosine, term) in enumerate(held, 1):
         near = cosine if cosine >= NEAR_ENOUGH else 0.0
         if (shown or says) and (weight or named or near):
             said = content[sentence.start : sentence.end]
             topic = TOPIC * asked.share(only_named) if (only_named := named - sentence.stems) else 0.0
             share = weight / asked.total + topic
-            worth = (
-                share + LEAD / place + about + asked.coded(said) + asked.defined(sentence, content) + NEAR * cosine
-            ) * (discount * (1.0 if says or _stands_alone(sentence, said) else IN_BLOCK))
+            worth = (share + LEAD / place + about + asked.coded(said) + term + NEAR * cosine) * (
+                discount * (1.0 if says or _stands_alone(sentence, said) else IN_BLOCK)
+            )
             score = min(1.0, max(share, near)) * discount
             found.append(Candidate(label, sentence, said, score, worth, discount, bool(weight or near)))
     return found

@@ -84,10 +84,10 @@ RUNNING_LINES = "running_lines"
 PLACES = frozenset([FILE_LINE, FILE_ROW, FILE_SHEET, FILE_SLIDE, "page"])
 
 _KNOWLEDGE_BASE = "knowledge_base"
-DIGITS = re.compile(r"\d+")
 _LANGCHAIN = "langchain"
 _NUMBERS = ("line", "page", "row", "slide")
 _WORDED = ("page", "sheet", "row", "slide", "table", "key")
+DIGITS = re.compile(r"\d+")
 
 
 def masked_line(line: str) -> str:

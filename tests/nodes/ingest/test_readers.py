@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from multiprocessing import spawn
 from pathlib import Path
 
@@ -146,10 +147,9 @@ def test_what_a_parser_prints_goes_nowhere(readers, capfd):
 
 
 def test_a_process_that_reads_loads_nothing_of_models_and_graphs():
-    pool = Readers(ReaderSettings(), 1)
     named = "langchain_core", "langgraph", "pydantic", "jinja2", "requests", "sqlite3"
-    assert pool.call(eval, f"[name for name in {named} if name in __import__('sys').modules]") == []
-    pool.close()
+    with closing(Readers(ReaderSettings(), 1)) as pool:
+        assert pool.call(eval, f"[name for name in {named} if name in __import__('sys').modules]") == []
 
 
 def test_nothing_outlives_the_end_of_the_readers():
