@@ -75,6 +75,20 @@ async def test_of_several_date_columns_the_named_or_the_declared_one_is_meant(tm
 
 
 @pytest.mark.covers("A7")
+@pytest.mark.parametrize(("ended", "meant"), [("2026-02-20", "ended"), ("02.03.2026", None)])
+async def test_a_table_s_own_column_is_meant_and_not_its_partner_s_of_that_name_be_it_no_date(ended, meant, tmp_path):
+    script = """
+    CREATE TABLE orders (id INTEGER PRIMARY KEY, ended DATE);
+    CREATE TABLE visits (title TEXT, ended DATE, order_id INTEGER);
+    """
+    path = fill(tmp_path / "d.db", script, orders=[(1, "2026-03-02")], visits=[("Repair", ended, 1)])
+    source = opened(SqlSource(path, name="plant", table="visits", relations=["visits.order_id = orders.id"]))
+    read = await by_rule(source, "How many visits have ended in March 2026?")
+    assert next(iter(read.metadata.get("filters") or [None])) == meant
+    assert read.metadata.get("value", 0) == 0
+
+
+@pytest.mark.covers("A7")
 async def test_a_column_that_is_asked_for_is_not_summed(over):
     source = over("CREATE TABLE orders (id INTEGER PRIMARY KEY, customer INT)", orders=[(1, 101), (2, 7)])
     result = await by_rule(source, "How many customers are there?")

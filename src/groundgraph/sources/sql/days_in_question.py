@@ -133,10 +133,27 @@ def _says_when(column: Column, language: Language) -> bool:
 def _meant_dates(shape: TableShape, asked: Sequence[str], language: Language) -> list[str]:
     """The date columns that a question may mean: the named ones, else the declared, else those that are called date. Of
     "How many patients were there in 2024?" none is meant that is called "birth_date", or "patient_since"."""
-    dated = [one for one in shape.columns if one.kind in ("date", "datetime") and not _says_when(one, language)]
+    hidden = _hidden(shape, asked)
+    dated = [
+        one
+        for one in shape.columns
+        if one.kind in ("date", "datetime") and one.name not in hidden and not _says_when(one, language)
+    ]
     called = set(chain.from_iterable(map(stems, language_words("computing", "date"))))
     named = [one.name for one in dated if set(asked).intersection(name_stems(one.name))]
     declared = [one.name for one in dated if one.declared]
     plain = [one.name for one in dated if called.issuperset(name_stems(one.name))]
     fitting = [names for names in (named, declared, plain) if names]
     return min(fitting, key=lambda names: len(names) > 1, default=[])
+
+
+def _hidden(shape: TableShape, asked: Sequence[str]) -> set[str]:
+    """The columns of partners that are called like one of the table itself, be that no date: it is meant, but where
+    the question names the partner."""
+    own = {tuple(name_stems(one.name)) for one in shape.own_columns}
+    added = [(label, name_stems(name)) for join in shape.joins for label, name in join.columns]
+    return {
+        label
+        for label, name in added
+        if tuple(name) in own and set(asked).isdisjoint(set(name_stems(label)).difference(name))
+    }
