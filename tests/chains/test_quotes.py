@@ -381,6 +381,16 @@ def test_what_tells_of_a_term_goes_before_what_uses_it(told):
     assert "entity" not in first("Because the resource owner\n   is an entity, it signs in.")
 
 
+@pytest.mark.parametrize(
+    ("question", "number"),
+    [("How long is the cabinet guaranteed?", True), ("How is the cabinet guaranteed?", False)],
+)
+def test_where_a_number_is_asked_for_a_sentence_with_one_goes_before_one_without(question, number):
+    told = ("The cabinet is guaranteed against rust.", "The cabinet is guaranteed for three years.")
+    [first] = select_quotes(question, [changed(result(one), score=2.0) for one in told], limit=1)
+    assert ("three years" in first.text) == number
+
+
 def test_a_row_of_a_table_goes_before_a_sentence_that_holds_as_much():
     table = result("Rates:\n\n| Service | Price |\n|---|---|\n| Massage at home | 45 |\n| Massage here | 30 |\n")
     told = result("A massage takes half an hour. Please be quiet.")

@@ -19,7 +19,8 @@ from groundgraph.answers.sentence_index import (
     weights_held,
 )
 from groundgraph.core.evidence import SourceResult
-from groundgraph.text.follow_up import language_words, subjectless_stems
+from groundgraph.text.follow_up import asks_for_number, language_words, subjectless_stems
+from groundgraph.text.numbers import holds_number
 from groundgraph.text.original import masked_line
 from groundgraph.text.wording import held_codes, named_codes
 from groundgraph.text.words import stem
@@ -43,6 +44,8 @@ BEHIND = 0.5
 # What a sentence gains that holds what the question names by a code, as it is written: `NO_PROXY` has the words of
 # `HTTPS_PROXY`, all but one that means nothing.
 CODED = 0.3
+# What a sentence gains that holds a number where nothing but a number answers.
+NUMBERED = 0.15
 # What a sentence gains by its cosine with the question where an embedding model was asked, times the cosine; from the
 # second number on it has to do with the question though it holds none of its words.
 NEAR, NEAR_ENOUGH = 1.0, 0.3
@@ -84,9 +87,15 @@ class Asked:
             )
         return cls(weights, frozenset(stem for stem, _ in weights), total, named_codes(question), question)
 
-    def coded(self, text: str) -> float:
-        """What `text` gains by the codes of the question that it holds."""
-        return CODED * len(held_codes(self.codes, text)) / len(self.codes) if self.codes else 0.0
+    @cached_property
+    def is_for_number(self) -> bool:
+        """Whether nothing but a number answers it."""
+        return asks_for_number(self.question)
+
+    def marked(self, text: str) -> float:
+        """What `text` gains by the codes of the question that it holds, and by the number that it asks for."""
+        coded = CODED * len(held_codes(self.codes, text)) / len(self.codes) if self.codes else 0.0
+        return coded + (NUMBERED if self.is_for_number and holds_number(text) else 0.0)
 
     def defined(self, sentence: Sentence, text: str) -> float:
         """What a `sentence`, as it stands in `text`, gains where it tells of the term that is all that is asked about.
@@ -188,7 +197,7 @@ def _candidates_in(
         return []
     discount = _discount(label, result, first)
     about = headed + (ABOUT * 2 * len(heading & asked.stems) / (len(heading) + len(asked.stems)) if named else 0.0)
-    held_by_one = max(weights, default=0.0) / asked.total + asked.coded(content)
+    held_by_one = max(weights, default=0.0) / asked.total + asked.marked(content)
     own_sentences = sentences_of(content, shape.running)
     terms = [asked.defined(one, content) for one in own_sentences]
     most = asked.share(named) * TOPIC + held_by_one + LEAD + about + max(terms, default=0.0) + NEAR * closest
@@ -215,7 +224,7 @@ def _candidates_in(
             said = content[sentence.start : sentence.end]
             topic = TOPIC * asked.share(only_named) if (only_named := named - sentence.stems) else 0.0
             share = weight / asked.total + topic
-            worth = (share + LEAD / place + about + asked.coded(said) + term + NEAR * cosine) * (
+            worth = (share + LEAD / place + about + asked.marked(said) + term + NEAR * cosine) * (
                 discount * (1.0 if says or _stands_alone(sentence, said) else IN_BLOCK)
             )
             score = min(1.0, max(share, near)) * discount
