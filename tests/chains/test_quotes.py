@@ -391,6 +391,16 @@ def test_where_a_number_is_asked_for_a_sentence_with_one_goes_before_one_without
     assert ("three years" in first.text) == number
 
 
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [("How do I write a .env file?", "`.env`"), ("How do I write env in a file?", "`env_prefix`")],
+)
+def test_what_is_named_with_a_full_stop_is_held_as_it_is_written(question, named):
+    told = ("To write a file, set `env_prefix`.", "To write a file, such as `.env`, open it.")
+    [first] = select_quotes(question, [changed(result(one), score=2.0) for one in told], limit=1)
+    assert named in first.text
+
+
 def test_a_row_of_a_table_goes_before_a_sentence_that_holds_as_much():
     table = result("Rates:\n\n| Service | Price |\n|---|---|\n| Massage at home | 45 |\n| Massage here | 30 |\n")
     told = result("A massage takes half an hour. Please be quiet.")

@@ -22,7 +22,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.text.follow_up import asks_for_number, language_words, subjectless_stems
 from groundgraph.text.numbers import holds_number
 from groundgraph.text.original import masked_line
-from groundgraph.text.wording import held_codes, named_codes
+from groundgraph.text.wording import dotted_names, held_codes, named_codes
 from groundgraph.text.words import stem
 
 # What a stem of the question counts that the title or the heading path holds in place of the sentence.
@@ -88,13 +88,19 @@ class Asked:
         return cls(weights, frozenset(stem for stem, _ in weights), total, named_codes(question), question)
 
     @cached_property
+    def dotted(self) -> frozenset[str]:
+        """What it names with a full stop, which is held as it is written: `.env` is not in `env_prefix`."""
+        return dotted_names(self.question)
+
+    @cached_property
     def is_for_number(self) -> bool:
         """Whether nothing but a number answers it."""
         return asks_for_number(self.question)
 
     def marked(self, text: str) -> float:
         """What `text` gains by the codes of the question that it holds, and by the number that it asks for."""
-        coded = CODED * len(held_codes(self.codes, text)) / len(self.codes) if self.codes else 0.0
+        held = len(held_codes(self.codes, text)) + len(self.dotted and self.dotted & dotted_names(text))
+        coded = CODED * held / (len(self.codes) + len(self.dotted)) if held else 0.0
         return coded + (NUMBERED if self.is_for_number and holds_number(text) else 0.0)
 
     def defined(self, sentence: Sentence, text: str) -> float:

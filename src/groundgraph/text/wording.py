@@ -14,6 +14,8 @@ _KEPT = 1024
 _JOINED = re.compile(r"\b[^\W_]\w*_\w+")
 # Three numbers or more with full stops between them.
 _VERSION = re.compile(r"(?<![\w.])\d+(?:\.\d+){2,}(?!\w)")
+# What is named with a full stop within it or before it, such as a file or an attribute: `.env`, `httpx.Client`.
+_DOTTED = re.compile(r"(?<![\w.])(?:\.[^\W\d_]\w+|[^\W\d_]\w*\.[^\W\d_])(?:\w|\.(?=[^\W\d_]))*")
 _LETTER_AND_DIGIT = re.compile(r"[^\W\d_][-_/－﹣−]?\d")
 
 
@@ -34,6 +36,12 @@ def held_codes(codes: Sequence[str], text: str) -> list[str]:
 
     written = squeezed(text) if codes else ""
     return [code for code in codes if holds_code(written, code)]
+
+
+@lru_cache(maxsize=_KEPT)
+def dotted_names(text: str) -> frozenset[str]:
+    """What `text` names with a full stop, such as `.env` and `httpx.Client`, folded."""
+    return frozenset(map(fold, _DOTTED.findall(text))) if "." in text else frozenset()
 
 
 @lru_cache(maxsize=_KEPT)
