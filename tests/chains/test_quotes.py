@@ -401,6 +401,20 @@ def test_what_is_named_with_a_full_stop_is_held_as_it_is_written(question, named
     assert named in first.text
 
 
+@pytest.mark.parametrize(
+    ("question", "begins"),
+    [("Who greases the bearing?", "The bearing"), ("Which seals are below the application?", "application")],
+)
+def test_the_rest_of_a_sentence_that_began_on_the_page_before_does_not_begin_a_quote(question, begins):
+    page = (
+        "The seals are\n\nManual of pumps 17\n\nbelow the application of seals. The bearing is greased by two fitters."
+    )
+    page = page.replace("below the application", "application below")
+    told = SourceResult(page, "id", "docs", "memory", metadata={"running_lines": ["Manual of pumps #"]})
+    (quote,) = select_quotes(question, [told], limit=1)
+    assert quote.text.startswith(begins)
+
+
 def test_a_row_of_a_table_goes_before_a_sentence_that_holds_as_much():
     table = result("Rates:\n\n| Service | Price |\n|---|---|\n| Massage at home | 45 |\n| Massage here | 30 |\n")
     told = result("A massage takes half an hour. Please be quiet.")

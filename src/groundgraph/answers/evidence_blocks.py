@@ -303,7 +303,7 @@ def block_around(
     elif end - start > _room(own):
         return _lines_around(text, own, _best_line(text, sentence, wanted))
     start, end = _with_neighbours(text, blocks, place, (start, end))
-    return (_first_sentence(shape, own) if own.kind == "prose" and start == own.start else start), end
+    return (_first_sentence(shape, own, sentence) if own.kind == "prose" and start == own.start else start), end
 
 
 def _with_neighbours(text: str, blocks: Sequence[Block], place: int, span: tuple[int, int]) -> tuple[int, int]:
@@ -321,11 +321,19 @@ def _with_neighbours(text: str, blocks: Sequence[Block], place: int, span: tuple
     return start, end
 
 
-def _first_sentence(shape: Shape, block: Block) -> int:
-    """Where the first sentence of a paragraph begins: behind a mark such as `.. note::`."""
-    own = (one for one in sentences_of(shape.text, shape.running) if block.start <= one.start < block.end)
-    spoken = (one.start for one in own if any(map(str.isalnum, shape.text[one.start : one.end])))
-    return next(spoken, block.start)
+def _first_sentence(shape: Shape, block: Block, best: Sentence) -> int:
+    """Where the first sentence of a paragraph begins: behind a mark such as `.. note::`, and behind the rest of one
+    that began on the page before, but where that is the `best`."""
+    own = [one for one in sentences_of(shape.text, shape.running) if block.start <= one.start < block.end]
+    spoken = [one.start for one in own if any(map(str.isalnum, shape.text[one.start : one.end]))]
+    is_rest = bool(spoken) and spoken[0] < best.start and _began_above(shape, spoken[0])
+    return next(iter(spoken[is_rest:]), block.start)
+
+
+def _began_above(shape: Shape, start: int) -> bool:
+    """Whether what begins at `start` began on the page before: in lower case, below the head or foot of a page."""
+    above = shape.text[:start].rstrip().rpartition("\n")[2]
+    return shape.text[start].islower() and masked_line(above) in shape.running
 
 
 def _sentences_around(shape: Shape, block: Block, best: Sentence, worths: Mapping[int, float]) -> tuple[int, int]:
