@@ -152,6 +152,12 @@ _RANGES = {
     "!= {n}": """How many {t} do not have {c} {n}? / How many {t} have {c} != {n}? / How many {t} have {c} ≠ {n}? /
         Wie viele {t} haben nicht {c} {n}? / Сколько {t} не с {c} {n}?""",
 }
+# Amounts in digits and in words.
+_AMOUNTS = _forms("""How many {t} have {n} {c}? / How many {t} with {n} {c} are there? / Wie viele {t} haben {n} {c}? /
+    Wie viele {t} mit {n} {c} gibt es? / Сколько {t} с {n} {c}? / How many {t} have exactly {n} {c}?""")
+_MORE = _forms("""How many {t} have more than {n} {c}? / How many {t} have over {n} {c}? /
+    Wie viele {t} haben über {n} {c}? / Сколько {t} с более чем {n} {c}? / Сколько {t} имеют больше {n} {c}?""")
+_IN_WORDS = {3: {"en": "three", "de": "drei", "ru": "три"}, 5: {"en": "five", "de": "fünf", "ru": "пять"}}
 _TIMES = {
     "< '{y}'": """How many {t} have {c} before {d}? / How many {t} have {c} prior to {d}? /
         How many {t} have {c} < {d}? /
@@ -368,6 +374,12 @@ class Questions:
                     kept = f"({here} {condition.format(n=number, m=number + 2)}) IS TRUE"
                     kept = f"({here} = {number}) IS NOT TRUE" if condition.startswith("!") else kept
                     yield from self._asked(_forms(forms), table, [[kept]], **said)
+                for sign, forms in (("=", _AMOUNTS), (">", _MORE)):
+                    for form in forms:
+                        written = _IN_WORDS.get(number, {}).get(_language(form), number)
+                        for amount in {number, written}:
+                            kept = f"({here} {sign} {number}) IS TRUE"
+                            yield from self._asked([form], table, [[kept]], c=spelt, n=amount)
 
     def _with_times(self, table: Table) -> Iterator[Asked]:
         for name in table.of("date"):
@@ -426,12 +438,13 @@ class Questions:
             of_child = self.one(f"SELECT count(*) FROM {c} WHERE {key} IN ({kept})") or 0
             of_parent = self.one(f"SELECT count(DISTINCT {key}) FROM {c} WHERE {key} IN ({kept})") or 0
             said = {**spelt, "v": value, "c": spoken(name)}
-            # That the parent has it is what is asked about.
+            # That the parent has it is what is asked about, where no column of that name says so.
             clash = bool(self._own_readings(child, value))
+            shared = name in child.columns
             of_another = sum(value in parent.values(one) for one in parent.of("text")) > 1
             for form in _OF_PARENT + _OF_CHILD:
                 number = of_parent if form in _OF_PARENT else of_child
-                unclear = clash or (of_another and "{c}" not in form)
+                unclear = (clash and (shared or "{c}" not in form)) or (of_another and "{c}" not in form)
                 yield Asked(form.format(**said), frozenset([] if unclear else [number]))
 
 

@@ -11,7 +11,7 @@ from groundgraph.answers.label_gate import LabelGate
 from groundgraph.answers.provenance import absence_outcome, is_out, lacks_filter
 from groundgraph.answers.structured_answer import AnswerTemplates, template_variables
 from groundgraph.core.errors import TemplateInvalid
-from groundgraph.core.turn_values import EMPTY_DRAFT, Outcome, Retrieval
+from groundgraph.core.turn_values import EMPTY_DRAFT, Outcome, Ranking, Retrieval
 from groundgraph.nodes.answer_styles import AnswerInput, AnswerUpdate, style_asked_for
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
@@ -67,7 +67,7 @@ def report_absence(settings: Settings, prompts: Prompts, templates: AnswerTempla
             text = _down_or_left_out(prompts, retrievals, outcome, language)
             if not text and own_words and style == "structured":
                 text = _own_text(state, templates, options, notes)
-            text = text or prompts.render("nothing_found", language=language)
+            text = text or _nothing(prompts, state["ranking"], language)
         runtime.stream_writer({"stage": "report_absence", "outcome": outcome})
         return {
             "draft": {
@@ -82,6 +82,16 @@ def report_absence(settings: Settings, prompts: Prompts, templates: AnswerTempla
         }
 
     return report_absence
+
+
+def _nothing(prompts: Prompts, ranking: Ranking, language: str) -> str:
+    """That nothing was found, or nothing that answers by itself what would have to be computed over rows: of that it
+    would be false to say that no source covers it."""
+    return (
+        prompts.note("not_computed", language)
+        if ranking["needs"]
+        else prompts.render("nothing_found", language=language)
+    )
 
 
 def _down_or_left_out(prompts: Prompts, retrievals: Collection[Retrieval], outcome: Outcome, language: str) -> str:

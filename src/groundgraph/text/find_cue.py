@@ -123,6 +123,12 @@ def may_be_read(name: str) -> bool:
     return not ruled_out and all(word in plain_words() or stem(word) in stems(name) for word in said)
 
 
+def sets_limit(name: str) -> bool:
+    """Whether `name` says since or until when something holds, in whatever language one asks: `customer_since`."""
+    said = words(name)
+    return any(not _language(code).deciding.isdisjoint(said) for code in LANGUAGES)
+
+
 def find_cue(said: Sequence[str], *, before_rows: bool = False) -> Cue | None:
     """The computation that a question asks for, if it does.
 

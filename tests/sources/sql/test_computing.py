@@ -89,6 +89,32 @@ async def test_a_table_s_own_column_is_meant_and_not_its_partner_s_of_that_name_
 
 
 @pytest.mark.covers("A7")
+@pytest.mark.parametrize(
+    ("column", "counted"), [("customer_since", None), ("customer_until", None), ("customer_date", 1)]
+)
+async def test_the_name_of_a_table_names_none_of_its_days(column, counted, over):
+    source = over(f"CREATE TABLE customer (id INTEGER PRIMARY KEY, {column} DATE)", customer=[(1, "2021-03-02")])
+    assert (await by_rule(source, "Wie viele customer gab es 2021?")).metadata.get("value") == counted
+
+
+@pytest.mark.covers("A7")
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("How many boats have two seats?", 2),
+        ("Wie viele boats haben acht seats?", 1),
+        ("How many boats have twenty two seats?", None),
+        ("How many boats have two?", None),
+        ("How many boats have more than two seats?", None),
+    ],
+)
+async def test_a_number_in_words_before_the_name_of_a_column_is_read_as_one_in_digits(question, value, over):
+    boats = [("Swift", 2), ("Moorhen", 2), ("Heron", 8), ("Barge", 22)]
+    source = over("CREATE TABLE boats (name TEXT, seats INTEGER)", boats=boats)
+    assert (await by_rule(source, question)).metadata.get("value") == value
+
+
+@pytest.mark.covers("A7")
 async def test_a_column_that_is_asked_for_is_not_summed(over):
     source = over("CREATE TABLE orders (id INTEGER PRIMARY KEY, customer INT)", orders=[(1, 101), (2, 7)])
     result = await by_rule(source, "How many customers are there?")

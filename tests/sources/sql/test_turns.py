@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from plant_database import change
+from plant_database import change, fill
 
 from groundgraph import load_settings, turn_graph
+from groundgraph.sources.sql import SqlSource
 
 CONFIG = """
 intent: {mode: static}
@@ -54,6 +55,28 @@ async def test_a_turn_answers_with_a_count(graph):
     # It stands in no row, so it does not look like a quotation.
     assert result["answer"].startswith(f"Computed from the evidence:\n\n{counted} [1]\n— incidents")
     assert [(one["quote"], one.get("computed")) for one in result["citations"]] == [(counted, True)]
+
+
+@pytest.mark.covers("A7")
+async def test_what_a_source_read_as_a_whole_has_no_doubt_whatever_words_its_rows_have(graph):
+    result, _ = await turn(graph, "Wie viele kritische incidents im März?")
+    assert result["support"]["answerable"] < 1.0
+    read, _ = await turn(graph, "How many incidents were there altogether?")
+    assert ("5" in read["answer"], read["support"]["answerable"]) == (True, 1.0)
+
+
+@pytest.mark.covers("A7", "S5")
+async def test_of_what_would_have_to_be_computed_it_is_not_said_that_nothing_covers_it(tmp_path):
+    path = fill(tmp_path / "d.db", "CREATE TABLE boats (name TEXT, built INTEGER)", boats=[("Teal", 2023)])
+    graph = turn_graph(sources=[SqlSource(path, name="tables", index=":memory:")])
+    for question, said in (
+        ("Which boats were built after 2020?", "not worked out over the rows"),
+        ("Welches ist das älteste boats?", "nicht ausgerechnet"),
+        ("What is a gluon?", "does not cover"),
+    ):
+        result, _ = await turn(graph, question)
+        assert (result["outcome"], said in result["answer"]) == ("insufficient", True), result["answer"]
+    await graph.resources.close()
 
 
 @pytest.mark.covers("fault 37")

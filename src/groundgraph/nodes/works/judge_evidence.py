@@ -157,7 +157,9 @@ class Judge:
 
     def _ranking(self, view: View, held: _Judgement, *, found: bool, good: bool) -> Ranking:
         style = self._style(view, found=found) if good or not found else "structured"
-        chance = round(held.chance, 4)
+        # What a source read as a whole it answers as a whole, whatever words its rows have.
+        is_read = not held.decides and not view.ranking["divider"] and len(held.parts) < 2
+        chance = 1.0 if is_read else round(held.chance, 4)
         ranking: Ranking = {
             **view.ranking, "answerable": chance, "style": style, "doubt": None, "doubted": None,
             "insufficient": False,

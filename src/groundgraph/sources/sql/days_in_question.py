@@ -8,9 +8,9 @@ from datetime import date, timedelta
 from itertools import chain
 from typing import Any
 
-from groundgraph.sources.sql.shape import Column, TableShape, Vocabulary, stands_behind
+from groundgraph.sources.sql.shape import Column, TableShape, Vocabulary, stands_behind, table_stems
 from groundgraph.sources.sql.values_in_question import YEAR, Part, means_number
-from groundgraph.text.find_cue import Language
+from groundgraph.text.find_cue import Language, sets_limit
 from groundgraph.text.follow_up import language_words
 from groundgraph.text.quantities import Date, take_dates
 from groundgraph.text.words import fold, name_stems, spaced, stem, stems, words
@@ -36,7 +36,7 @@ def date_condition(
     may be open?", needs a capital.
     """
     said = part.folded
-    dated, asked = _meant_dates(shape, every, language), stems(said)
+    dated, asked = _meant_dates(shape, every), stems(said)
     if len(dated) != 1:
         return {}, asked
     rest, dates = take_dates(_ORDINAL.sub("", said))
@@ -126,23 +126,22 @@ def _only_year(column: str, said: str, month: int, vocabulary: Vocabulary, befor
     return before or (known.pop() if len(known) == 1 else 0)
 
 
-def _says_when(column: Column, language: Language) -> bool:
-    return not language.deciding.isdisjoint(words(spaced(column.name)))
-
-
-def _meant_dates(shape: TableShape, asked: Sequence[str], language: Language) -> list[str]:
+def _meant_dates(shape: TableShape, asked: Sequence[str]) -> list[str]:
     """The date columns that a question may mean: the named ones, else the declared, else those that are called date. Of
     "How many patients were there in 2024?" none is meant that is called "birth_date", or "patient_since"."""
     hidden = _hidden(shape, asked)
     dated = [
         one
         for one in shape.columns
-        if one.kind in ("date", "datetime") and one.name not in hidden and not _says_when(one, language)
+        if one.kind in ("date", "datetime") and one.name not in hidden and not sets_limit(spaced(one.name))
     ]
     called = set(chain.from_iterable(map(stems, language_words("computing", "date"))))
-    named = [one.name for one in dated if set(asked).intersection(name_stems(one.name))]
+    # "orders" names no column of them, but "order_date", or "ordered_on", is the date of one.
+    table = set(table_stems(shape))
+    names = {one.name: set(name_stems(one.name)).difference(table) for one in dated}
+    named = [name for name, own in names.items() if own.intersection(asked)]
     declared = [one.name for one in dated if one.declared]
-    plain = [one.name for one in dated if called.issuperset(name_stems(one.name))]
+    plain = [name for name, own in names.items() if own <= called]
     fitting = [names for names in (named, declared, plain) if names]
     return min(fitting, key=lambda names: len(names) > 1, default=[])
 

@@ -33,6 +33,7 @@ from groundgraph.sources.sql.shape import (
     table_stems,
 )
 from groundgraph.sources.sql.sql_dialect import may_match
+from groundgraph.sources.sql.values_in_question import with_digits
 from groundgraph.text.find_cue import counts_by_itself
 from groundgraph.text.follow_up import own_words
 from groundgraph.text.words import numbered, words
@@ -199,6 +200,7 @@ class SqlEngine(ABC):
         # What the question names stands first, as it was found where it was.
         named = {row.source_id: row for row in self._named_rows(tables, asked)}
         results = list((named | {row.source_id: row for row in found}).values())
+        said = tuple(with_digits(one, routed) for one in said)
         question = Computable(said, asked.filters, tables.version, asked.top_k)
         if (note := self._computer.by_rule(question, routed, tables.shapes, _content_of_first(results))) is not None:
             return _behind_note(note, results)[: asked.top_k]

@@ -11,6 +11,7 @@ from typing import Any
 from groundgraph.sources.sql.shape import TableShape, Vocabulary, stands_behind, table_stems
 from groundgraph.text.find_cue import may_be_read
 from groundgraph.text.follow_up import language_words
+from groundgraph.text.numbers import number_of
 from groundgraph.text.words import WORD, fold, name_stems, spaced, stem, stems, words
 
 LONGEST_VALUE = 8
@@ -145,6 +146,22 @@ def _name_at(
         if len(own) > length or (said.issubset(words(spaced(name))) and (not found or name not in days))
     )
     return max(sizes, default=0)
+
+
+def with_digits(said: str, shapes: Iterable[TableShape]) -> str:
+    """`said` with a number that is written as a word in digits where it stands right before the name of a column of
+    whole numbers: "two seats" as "2 seats"."""
+    columns = chain.from_iterable(shape.columns for shape in shapes)
+    names = {re.escape(spaced(column.name)) for column in columns if column.kind == "integer"}
+    called = "|".join(sorted(names)) or "(?!)"
+    return re.sub(rf"(?<![\w-])([^\W\d_]+)(?=\s+({called})(?!\w))", _in_digits, said, flags=re.IGNORECASE)
+
+
+def _in_digits(found: re.Match[str]) -> str:
+    number = number_of(found[1])
+    # Of "twenty five seats" neither is the number.
+    is_part = any(number_of(word) is not None for word in words(found.string[: found.start()])[-1:])
+    return found[1] if number is None or is_part else f"{number:g}"
 
 
 def place_of(name: Sequence[str], left: Sequence[str]) -> int:
