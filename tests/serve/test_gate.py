@@ -9,10 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from served import PUMPS, filled, serving
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.testclient import TestClient
 
+from groundgraph import load_settings
 from groundgraph.cli.serve import LOOPBACK
-from groundgraph.serve.app import Served
-from groundgraph.serve.gate import Rate
+from groundgraph.serve.app import Served, page_app
+from groundgraph.serve.gate import Gate, Rate
+from groundgraph.serve.page_api import page_routes
+from groundgraph.serve.users import COOKIE, Users
 
 
 @pytest.fixture(scope="module")
@@ -133,3 +139,36 @@ def test_in_no_minute_more_are_let_through_than_twice_the_rate(each: int, asked:
         for first in times:
             # A full measure at once, and what is given back meanwhile.
             assert sum(first <= time < first + 60 for time in times) <= 2 * each
+
+
+def signs_in(token: str) -> Gate:
+    """A page where whoever has `token` signs in; nothing is asked there."""
+    users = Users.of(token, None)
+    return Gate(page_app(page_routes(None, load_settings({}), users)), users, rate=Rate(1000))  # type: ignore[arg-type]
+
+
+@pytest.mark.covers("U8")
+@pytest.mark.parametrize("paths", [("/a", "/b"), ("/a", "")])
+def test_servers_below_paths_of_one_host_do_not_sign_each_others_readers_out(paths: tuple[str, str]):
+    tokens = dict(zip(paths, ("first", "second"), strict=True))
+    host = Starlette(routes=[Mount(path, app=signs_in(token)) for path, token in tokens.items()])
+    with TestClient(host) as client:
+
+        def known() -> list[bool]:
+            return [client.get(f"{path}/api/page").json()["known"] for path in paths]
+
+        for path, token in tokens.items():
+            assert client.post(f"{path}/sign-in", json={"token": token}).is_success
+        assert known() == [True, True]
+        assert client.post(f"{paths[1]}/sign-out").is_success
+        assert known() == [True, False]
+
+
+@pytest.mark.covers("U8")
+def test_whoever_signed_in_before_cookies_had_a_path_can_sign_out():
+    host = Starlette(routes=[Mount("/a", app=signs_in("first"))])
+    with TestClient(host) as client:
+        client.cookies.set(COOKIE, "first", domain="testserver.local", path="/")
+        assert client.get("/a/api/page").json()["known"]
+        assert client.post("/a/sign-out").is_success
+        assert not client.get("/a/api/page").json()["known"]

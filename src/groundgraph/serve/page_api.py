@@ -296,13 +296,15 @@ class _Api:
             return refused(request.scope, 401, "Nobody has this token.")
         answer = JSONResponse({"ok": True})
         secure = request.url.scheme == "https"
-        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=secure, path="/", max_age=2_592_000)
+        # Without a path the browser takes that of the page, as it sees it: another server may stand beside this one.
+        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=secure, path=None, max_age=2_592_000)
         return answer
 
     async def sign_out(self, request: Request) -> Response:  # noqa: ARG002 - of the contract
-        """The cookie is taken back."""
+        """The cookie is taken back, and one for the whole host, with which the reader would be signed in here yet."""
         answer = JSONResponse({"ok": True})
-        answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+        for path in (None, "/"):
+            answer.set_cookie(COOKIE, httponly=True, samesite="strict", path=path, max_age=0)
         return answer
 
     async def page(self, request: Request) -> Response:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from langgraph_sdk import Auth
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import HTTPConnection, Request, cookie_parser
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.resilience.blocking import run_blocking
@@ -78,7 +78,9 @@ class Users:
 
 def with_cookie(request: HTTPConnection) -> HTTPConnection:
     """The request with the token in the page's cookie as its `Authorization`, unless it has one."""
-    token = request.cookies.get(COOKIE, "")
+    sent = request.headers.get("cookie", "")
+    # The first of two is that of the longer path; the other one a server above this one has set.
+    token = cookie_parser(";".join(reversed(sent.split(";")))).get(COOKIE, "")
     return request if "authorization" in request.headers or not token else with_token(request, token)
 
 
