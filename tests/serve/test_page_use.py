@@ -18,10 +18,13 @@ from page_servers import (
     handbook,
 )
 from served import PUMPS, filled, serving
+from two_users import users_file
 from yaml import safe_load
 
 from groundgraph.serve import page_api, request
+from groundgraph.serve.app import Served
 from groundgraph.serve.gate import POLICY
+from groundgraph.serve.users import Users
 
 pytestmark = pytest.mark.covers("U8")
 
@@ -280,3 +283,20 @@ def test_what_the_server_tells_stands_among_the_words_as_it_says_it():
     told = {name: text for name, text in request.words("en").items() if name.startswith(request.TOLD)}
     assert len(told) > 8
     assert [name for name, text in told.items() if f'"{text}"' not in said] == []
+
+
+def test_a_window_follows_whoever_signs_in_or_out_in_another(chromium: Browser, tmp_path: Path):
+    loaded = filled(tmp_path, {"pumps.md": PUMPS})
+    served = Served(Users.of(None, users_file(tmp_path)), each_minute=1_000_000)
+    with serving(loaded, served) as address, page_of(chromium, address) as opened:
+        page, other = opened.page, opened.page.context.new_page()
+        other.goto(address)
+        other.locator(".sign-in").wait_for()
+        for name in ("alice", "bob"):
+            page.fill("input", f"{name}-token")
+            page.keyboard.press("Enter")
+            for window in (page, other):
+                window.locator("#threads footer bdi", has_text=name).wait_for()
+            page.get_by_text("Sign out").click()
+            for window in (page, other):
+                window.locator(".sign-in").wait_for()

@@ -3,11 +3,12 @@
 import { conversationPane, focusField, notOpened, openThread } from "./conversation.js";
 import { el, messageOf, signButton, useWords, word } from "./dom.js";
 import { closePassage, passagePane } from "./passage.js";
-import { Refused, ask } from "./server.js";
+import { Refused, ask, windows } from "./server.js";
 import { loadThreads, openedThread, threadsPane } from "./threads.js";
 import { uploading } from "./uploads.js";
 
 async function start() {
+  windows.addEventListener("message", ({ data }) => data.signed && location.reload());
   /** @type {import("./server.js").Page} */
   const page = await ask("GET", "/api/page");
   useWords(page.words);
@@ -100,6 +101,7 @@ function signIn() {
     event.preventDefault();
     try {
       await ask("POST", "/sign-in", { token: field.value });
+      windows.postMessage({ signed: true });
       location.reload();
     } catch (error) {
       told.textContent = error instanceof Refused && error.status === 401 ? word("token_unknown") : messageOf(error);

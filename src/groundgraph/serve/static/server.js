@@ -63,6 +63,9 @@ export class Refused extends Error {
   }
 }
 
+/** The other windows of this page, which are told `{signed: true}` or `{forgotten: ID}`: they would go on with what is not so any more. */
+export const windows = new BroadcastChannel(`groundgraph ${location.pathname}`);
+
 /** The language that the reader chose on this page; empty for that of the browser. */
 export function chosenLanguage() {
   return localStorage.getItem("language") ?? "";

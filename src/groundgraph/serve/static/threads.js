@@ -1,7 +1,7 @@
 // The conversations beside the page: listed, searched, forgotten.
 
 import { askReader, el, messageOf, signButton, word } from "./dom.js";
-import { Refused, address, ask, chosenLanguage } from "./server.js";
+import { Refused, address, ask, chosenLanguage, windows } from "./server.js";
 
 /** @type {HTMLElement} */ let list;
 /** @type {HTMLInputElement} */ let search;
@@ -39,6 +39,7 @@ async function signOut() {
     // Another window may have done it before.
     if (!(error instanceof Refused && error.status === 401)) return void (told.textContent = messageOf(error));
   }
+  windows.postMessage({ signed: true });
   location.assign("./");
 }
 
