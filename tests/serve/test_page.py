@@ -535,6 +535,24 @@ def test_a_question_that_is_refused_is_not_lost(chromium: Browser, address: str)
             page.locator(".welcome").wait_for()
 
 
+def test_a_conversation_that_another_window_forgets_is_told_to_be_gone(chromium: Browser, written: Written):
+    forget_all(written.address)
+    with page_of(chromium, written.address) as opened:
+        page = opened.page
+        with written.model.held():
+            ask(page, QUESTION, ".steps li")
+            until(page, lambda: page.locator("#threads a[aria-current]").count() == 1)
+            other = page.context.new_page()
+            other.goto(page.url)
+            other.locator("#threads li").hover()
+            other.get_by_label(f"Forget: {QUESTION}").click()
+            other.get_by_role("button", name="Forget", exact=True).click()
+            other.locator(".welcome").wait_for()
+        other.get_by_text("Your conversations will stand here.").wait_for()
+        page.locator(".failed", has_text="There is no such conversation").wait_for()
+        page.get_by_text("Your conversations will stand here.").wait_for()
+
+
 def test_behind_a_question_that_was_refused_or_stopped_another_follows_what_was_answered(
     chromium: Browser, written: Written
 ):

@@ -25,6 +25,7 @@ async function start() {
   if (page.uploads) uploading(page.uploads);
   document.addEventListener("keydown", keys);
   addEventListener("hashchange", follow);
+  windows.addEventListener("message", ({ data }) => data.forgotten && forgotten(data.forgotten));
   await loadThreads();
   await follow();
 }
@@ -69,6 +70,13 @@ async function lacking(id, error) {
   openedThread(id);
   // Another window may have forgotten it.
   if (gone) await loadThreads();
+}
+
+/** What another window forgot is not read on, or written to, here. @param {string} thread */
+async function forgotten(thread) {
+  if (at.split("/")[1] !== thread) return loadThreads();
+  at = "";
+  await follow();
 }
 
 /** @param {string} thread */

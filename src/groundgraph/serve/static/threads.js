@@ -137,6 +137,7 @@ async function gone(thread) {
   told.textContent = "";
   try {
     await ask("DELETE", `/api/threads/${thread.id}`);
+    windows.postMessage({ forgotten: thread.id });
   } catch (error) {
     // Another window may have forgotten it before.
     if (!(error instanceof Refused && error.status === 404)) told.textContent = messageOf(error);
