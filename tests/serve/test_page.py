@@ -472,6 +472,21 @@ def test_the_conversations_of_a_narrow_window_are_reached_and_left_by_the_keyboa
         assert page.locator(".asked").all_inner_texts() == [QUESTION]
 
 
+def test_the_open_drawer_of_a_narrow_window_keeps_the_focus(chromium: Browser, address: str):
+    with page_of(chromium, address, viewport={"width": 390, "height": 800}) as opened:
+        page = opened.page
+        ask(page, QUESTION)
+        page.locator(".menu").click()
+        until(page, lambda: page.evaluate("document.activeElement.closest('#threads') !== null"))
+        # Past its last place and before its first one.
+        for key in ("Tab", "Shift+Tab"):
+            for _ in range(40):
+                page.keyboard.press(key)
+                assert not page.evaluate("Boolean(document.activeElement.closest('main, .menu, .skip, .passage'))")
+        page.set_viewport_size({"width": 1300, "height": 850})
+        until(page, lambda: page.locator(".composer textarea").evaluate("one => (one.focus(), one.matches(':focus'))"))
+
+
 def test_where_users_sign_in_a_token_opens_the_page(chromium: Browser, guarded: tuple[str, str]):
     address, token = guarded
     with page_of(chromium, address) as opened:

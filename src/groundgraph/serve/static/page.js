@@ -24,6 +24,7 @@ async function start() {
   document.body.replaceChildren(skip, threads, shade, menu, conversationPane(went), passagePane(), told);
   if (page.uploads) uploading(page.uploads);
   document.addEventListener("keydown", keys);
+  matchMedia("(max-width: 56rem)").addEventListener("change", () => drawer(false)); // beside the page it is no drawer
   addEventListener("hashchange", follow);
   windows.addEventListener("message", ({ data }) => data.forgotten && forgotten(data.forgotten));
   await loadThreads();
@@ -35,6 +36,7 @@ function drawer(open) {
   const menu = /** @type {HTMLElement} */ (document.querySelector(".menu"));
   const leaves = document.activeElement?.closest("#threads");
   document.body.classList.toggle("drawer", open);
+  for (const one of document.body.children) if (!one.matches("#threads, .shade, #announced")) /** @type {HTMLElement} */ (one).inert = open;
   menu.setAttribute("aria-expanded", String(open));
   if (open) /** @type {HTMLElement | null} */ (document.querySelector("#threads .begin"))?.focus();
   else if (leaves) menu.focus(); // where there is no drawer it is not shown, and takes no focus
