@@ -550,6 +550,25 @@ def test_a_question_that_is_refused_is_not_lost(chromium: Browser, address: str)
             page.locator(".welcome").wait_for()
 
 
+def test_a_question_that_was_refused_is_there_yet_when_another_was_asked(chromium: Browser, address: str):
+    with page_of(chromium, address) as opened:
+        page = opened.page
+        refusal = {"status": 429, "json": {"error": "Too many requests. Wait a little."}}
+        page.route("**/turns", lambda route: route.fulfill(**refusal))
+        for question in ("Where does pump 18 stand?", "Where stands pump 18?"):
+            ask(page, question, ".failed")
+        page.unroute("**/turns")
+        ask(page, QUESTION)
+        assert page.locator(".branches").inner_text() == "3/3"
+        page.get_by_label("Wording before").click()
+        until(page, lambda: page.locator(".asked").all_inner_texts() == ["Where stands pump 18?"])
+        page.locator(".failed", has_text="Too many requests").wait_for()
+        page.get_by_text("Try again").click()
+        page.locator(".turn footer").wait_for()
+        assert page.locator(".asked").all_inner_texts() == ["Where stands pump 18?"]
+        assert page.locator(".branches").inner_text() == "3/3"
+
+
 def test_a_conversation_that_another_window_forgets_is_told_to_be_gone(chromium: Browser, written: Written):
     forget_all(written.address)
     with page_of(chromium, written.address) as opened:

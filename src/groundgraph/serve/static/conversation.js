@@ -128,7 +128,7 @@ async function load(kept) {
   if (!article) return;
   if (kept.running) return void underWay(article, kept);
   if (kept.asked) return waiting(article, kept.asked, about(kept));
-  if (!kept.outcome) return failed(article, word("interrupted"), () => take(kept.question, kept.parent));
+  if (!kept.outcome) return failed(article, kept.refused ?? word("interrupted"), () => anew(kept));
   try {
     answered(article, await ask("GET", `/api/threads/${thread}/turns/${kept.id}`), about(kept));
   } catch (error) {
@@ -207,17 +207,20 @@ async function take(question, parent) {
     changed(here);
     await follow(told("POST", `/api/threads/${here}/turns`, { question, parent }, mine.signal), kept, article, mine);
   } catch (error) {
-    // One that the server never began is none of its turns.
-    if (kept.id.startsWith("new-")) {
-      turns = turns.filter((one) => one !== kept);
-      if (leaf === kept.id) leaf = parent;
-    }
     const message = mine.signal.aborted ? word("stopped") : messageOf(error);
-    if (thread === here) failed(article, message, () => take(question, parent));
+    // Its words are not lost when another is asked: it stays as a wording of it.
+    if (kept.id.startsWith("new-")) kept.refused = message;
+    if (thread === here) failed(article, message, () => anew(kept));
   }
   kept.running = false;
   ended(mine);
   if (here && thread === here) changed(here); // whoever has left meanwhile stays where they went
+}
+
+/** Asks a question once more that has no answer. @param {Kept} kept */
+function anew(kept) {
+  if (kept.refused) turns = turns.filter((one) => one !== kept);
+  take(kept.question, kept.parent);
 }
 
 /** @param {AbortController} mine */

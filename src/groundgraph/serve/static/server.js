@@ -23,6 +23,7 @@ import { word } from "./dom.js";
  * @property {Mark} mark
  * @property {Review | null} asked
  * @property {boolean} running whether it is being taken, here or in another window
+ * @property {string} [refused] why the server never began it: such a one stands in this window only
  *
  * @typedef {{label: number, title: string, section: string, shown: string, source: string, quote: string}} Citation
  * @typedef {object} Answer
