@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import pytest
 from chromium import Browser, until
 from opened_page import ask, page_of
@@ -567,6 +568,22 @@ def test_a_question_that_was_refused_is_there_yet_when_another_was_asked(chromiu
         page.locator(".turn footer").wait_for()
         assert page.locator(".asked").all_inner_texts() == ["Where stands pump 18?"]
         assert page.locator(".branches").inner_text() == "3/3"
+
+
+def test_a_conversation_in_which_nothing_was_asked_does_not_remain(chromium: Browser, address: str):
+    forget_all(address)
+    with page_of(chromium, address) as opened:
+        page = opened.page
+        refusal = {"status": 429, "json": {"error": "Too many requests. Wait a little."}}
+        page.route("**/turns", lambda route: route.fulfill(**refusal))
+        ask(page, QUESTION, ".failed")
+        with httpx.Client(base_url=address) as client:
+            assert client.get("/api/threads").json()["threads"] == []
+        assert (page.url, page.locator("#threads a").count()) == (f"{address}/", 0)
+        page.unroute("**/turns")
+        page.get_by_text("Try again").click()
+        page.locator(".turn footer").wait_for()
+        until(page, lambda: page.locator("#threads a[aria-current]").count() == 1)
 
 
 def test_a_conversation_that_another_window_forgets_is_told_to_be_gone(chromium: Browser, written: Written):

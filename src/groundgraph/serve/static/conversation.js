@@ -189,6 +189,7 @@ async function take(question, parent) {
   closePassage();
   const mine = (running = new AbortController());
   let here = thread;
+  let fresh = "";
   /** @type {Kept} */
   const kept = { id: `new-${(begun += 1)}`, parent, question, outcome: null, mark: {}, asked: null, running: true };
   turns.push(kept);
@@ -200,21 +201,34 @@ async function take(question, parent) {
   look(true);
   try {
     if (!here) {
-      const started = (await ask("POST", "/api/threads", { title: question })).id;
+      fresh = (await ask("POST", "/api/threads", { title: question })).id;
       mine.signal.throwIfAborted();
-      thread = here = started;
+      thread = here = fresh;
     }
-    changed(here);
     await follow(told("POST", `/api/threads/${here}/turns`, { question, parent }, mine.signal), kept, article, mine);
   } catch (error) {
     const message = mine.signal.aborted ? word("stopped") : messageOf(error);
     // Its words are not lost when another is asked: it stays as a wording of it.
-    if (kept.id.startsWith("new-")) kept.refused = message;
+    if (kept.id.startsWith("new-")) {
+      kept.refused = message;
+      if (fresh && (await takenBack(fresh))) here = "";
+    }
     if (thread === here) failed(article, message, () => anew(kept));
   }
   kept.running = false;
   ended(mine);
   if (here && thread === here) changed(here); // whoever has left meanwhile stays where they went
+}
+
+/** Forgets a conversation in which nothing was asked; where that fails too it is listed, and gone on with. @param {string} fresh */
+async function takenBack(fresh) {
+  try {
+    await ask("DELETE", `/api/threads/${fresh}`);
+  } catch {
+    return false;
+  }
+  if (thread === fresh) thread = "";
+  return true;
 }
 
 /** Asks a question once more that has no answer. @param {Kept} kept */
@@ -270,6 +284,7 @@ async function follow(events, kept, article, mine) {
     if (event.begun) {
       kept.id = leaf = event.begun;
       article.id = `turn-${kept.id}`;
+      changed(thread);
     }
     if (event.stage) steps.stage(event.stage);
     if (event.text) steps.text(event.text);
