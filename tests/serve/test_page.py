@@ -644,6 +644,7 @@ def test_an_answer_that_is_shown_can_be_followed_while_its_stream_is_open_yet(ch
         ("The connection to the server broke off.", {"body": '{"begun": "a1"}\n{"text": "Half of it"}\n'}),
         ("The server, or a proxy before it, answers with error 502.", {"status": 502, "body": "<h1>Bad Gateway</h1>"}),
         ("You are signed out.", {"status": 401, "json": {"error": "Sign in: Authorization: Bearer TOKEN."}}),
+        ("A proxy answers in place of the server", {"content_type": "text/html", "body": "<h1>Sign in</h1>"}),
     ],
 )
 def test_what_became_of_a_server_is_told_in_the_words_of_the_page(

@@ -92,6 +92,8 @@ async function sent(method, path, body, signal) {
   if (body instanceof Blob) given.body = body;
   else if (body !== undefined) Object.assign(given, { headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
   const answer = await fetch(address(path), given).catch(lost("unreachable"));
+  // A page that a proxy shows in place of what was asked for, mostly to sign in there.
+  if (answer.ok && answer.headers.get("content-type")?.startsWith("text/html")) throw new Refused(answer.status, word("elsewhere") || answer.url);
   if (answer.ok) return answer;
   if (answer.status === 401 && path !== "/sign-in") throw new Refused(401, word("signed_out"));
   const told = await answer.json().catch(() => ({}));
