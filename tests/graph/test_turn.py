@@ -382,7 +382,8 @@ async def test_quotes_come_first_and_are_verbatim() -> None:
 async def test_an_empty_message_gets_a_fixed_reply_and_a_record() -> None:
     source = FaultySource(docs())
     graph = build("x", sources=[source], memory=True)
-    for message in ("", "  \n\t "):
+    messages = ("", "  \n\t ", "\u200b\u2060 \ufeff\u200d")
+    for message in messages:
         result = await ask(graph, message, "t")
         assert result["outcome"] == "chat"
         assert result["answer"].startswith("Your message is empty.")
@@ -390,7 +391,7 @@ async def test_an_empty_message_gets_a_fixed_reply_and_a_record() -> None:
     assert source.calls == 0
     assert asked_by(graph) == []
     history = (await graph.aget_state(thread())).values["metadata"]["retrieval_provenance_history"]
-    assert len(history) == 2
+    assert len(history) == len(messages)
 
 
 @pytest.mark.covers("fault 2")

@@ -75,6 +75,11 @@ def without_hidden(text: str) -> str:
     return HiddenGate().feed(text)
 
 
+def is_blank(text: str) -> bool:
+    """Whether nothing of `text` is seen."""
+    return not _SUSPECT.sub("", text).strip()
+
+
 def refuse_lone_text(field: str) -> Callable[[Any], None]:
     """A `__post_init__` that raises `InputInvalid` when `field`, a list of texts, is one text."""
 

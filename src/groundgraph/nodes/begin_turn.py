@@ -15,7 +15,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, Overwrite
 from typing_extensions import TypedDict
 
-from groundgraph.core.characters import FORBIDDEN, clean_text
+from groundgraph.core.characters import FORBIDDEN, clean_text, is_blank
 from groundgraph.core.errors import InputInvalid, Problem, TemplateInvalid
 from groundgraph.core.evidence import EvidenceRecord, jsonable, preview
 from groundgraph.core.evidence_store import EvidenceStore
@@ -280,7 +280,7 @@ class ImmediateReplies:
             return self._prompts.render("message_too_long", language=language, length=rejected, limit=limit)
         if question is None:
             return self._greeting(language, metadata)
-        if not question.strip():
+        if is_blank(question):
             return self._prompts.render("empty_message", language=language)
         kind = small_talk(question, self._settings.fast_path.recognised)
         if kind == "greeting":
