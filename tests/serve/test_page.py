@@ -214,6 +214,22 @@ def test_a_conversation_that_cannot_be_shown_is_told_and_no_other_takes_its_plac
         assert page.url == f"{address}/"
 
 
+def test_an_answer_of_which_nothing_is_kept_cannot_be_tried_again(chromium: Browser, address: str):
+    with page_of(chromium, address) as opened:
+        page, again = opened.page, opened.page.get_by_text("Try again")
+        ask(page, QUESTION)
+        page.route("**/turns/*", lambda route: route.abort())
+        page.reload()
+        page.locator(".failed", has_text="cannot be reached").wait_for()
+        assert again.count() == 1
+        page.unroute_all()
+        gone = {"status": 404, "json": {"error": "What was kept of this answer is not there any more."}}
+        page.route("**/turns/*", lambda route: route.fulfill(**gone))
+        again.click()
+        page.locator(".failed", has_text="not there any more").wait_for()
+        assert again.count() == 0
+
+
 def test_a_conversation_that_another_window_forgot_can_be_forgotten(chromium: Browser, address: str):
     forget_all(address)
     with page_of(chromium, address) as opened:

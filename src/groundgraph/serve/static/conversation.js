@@ -3,7 +3,7 @@
 import { announce, el, messageOf, signButton, word } from "./dom.js";
 import { closePassage, openPassage } from "./passage.js";
 import { waiting } from "./review.js";
-import { ask, told } from "./server.js";
+import { Refused, ask, told } from "./server.js";
 import { answered, failed, progress, turnArticle } from "./turn.js";
 
 /** @typedef {import("./server.js").Kept} Kept */
@@ -132,7 +132,8 @@ async function load(kept) {
   try {
     answered(article, await ask("GET", `/api/threads/${thread}/turns/${kept.id}`), about(kept));
   } catch (error) {
-    failed(article, messageOf(error), () => load(kept));
+    const gone = error instanceof Refused && error.status === 404; // as pruned ones are
+    failed(article, messageOf(error), gone ? null : () => load(kept));
   }
 }
 

@@ -93,10 +93,10 @@ export function progress(article) {
   };
 }
 
-/** @param {HTMLElement} article @param {string} message @param {() => void} again */
+/** @param {HTMLElement} article @param {string} message @param {(() => void) | null} again null where that would help nobody */
 export function failed(article, message, again) {
   const told = el("p", { class: "failed", role: "alert" }, message, " ");
-  told.append(el("button", { type: "button", click: again }, word("try_again")));
+  if (again) told.append(el("button", { type: "button", click: again }, word("try_again")));
   article.querySelector(".body")?.replaceChildren(told);
 }
 
