@@ -74,6 +74,12 @@ def test_text_form_saved_runs_and_comparison(call, folder):
     assert (shown["with"], shown["n"]) == ("run.json", 2)
     assert shown["differences"]["MRR"] == {"difference": 0.0, "interval": [0.0, 0.0], "verdict": "no difference shown"}
     assert call("evaluate", "small", "--compare", "none.json").code == 2
+    assert "another set" not in again.err
+    folder.rename(folder.with_name("other"))
+    other = call("evaluate", "other", "--compare", "run.json")
+    assert other.err.startswith(
+        "The run in run.json is of another set, 'small': its queries are paired with those of 'other'"
+    )
 
 
 def test_refusal_needs_labels_and_no_judgements(call, folder):

@@ -89,6 +89,13 @@ def test_for_a_reader_wrong_messages_are_shown_on_request(measured: Any, call: A
     assert asked.startswith("one, message 1: When is pump 17 serviced?\n    does not say '91 days'\n    > ")
 
 
+def test_a_comparison_is_over_conversations(measured: Any, call: Any) -> None:
+    measured({"ask": "Hello", "outcome": "chat"})
+    asked = ("evaluate", ".", "--measure", "outcomes")
+    assert call(*asked, "--save", "run.json").code == 0
+    assert "run.json, over the 1 conversations of both:" in call(*asked, "--compare", "run.json").out
+
+
 def test_no_thread_of_the_user_is_touched_and_no_model_is_needed(measured: Any, tmp_path: Path) -> None:
     (tmp_path / "model.yaml").write_text(CONFIGURATION + "llm: {provider: openai, model: gpt-none}\n", "utf-8")
     ran = measured(PUMP, more=("--config", "model.yaml"))

@@ -53,7 +53,7 @@ def test_a_difference_whose_interval_covers_0_is_never_an_improvement(tmp_path):
     assert differences["MRR"].value > 0
     assert differences["MRR"].verdict == NO_DIFFERENCE
     assert differences["MRR"].to_dict()["verdict"] == "no difference shown"
-    assert comparison_lines(differences, shared, tmp_path)[1].endswith("no difference shown")
+    assert comparison_lines(differences, shared, tmp_path, "queries")[1].endswith("no difference shown")
     assert Difference(0.1, (0.0, 0.2)).verdict == NO_DIFFERENCE
 
 

@@ -392,6 +392,9 @@ def _show(
     from groundgraph.evals.report import compare as compared
 
     comparison = compared(evaluation, earlier) if earlier else None
+    if earlier and earlier.dataset != evaluation.dataset:
+        told = f"The run in {other} is of another set, '{earlier.dataset}'"
+        note(f"{told}: its {evaluation.unit} are paired with those of '{evaluation.dataset}' by their _id alone.")
     if earlier and earlier.failures:
         note(f"The run in {other} had failures: {len(earlier.failures)}.")
     if as_json:
@@ -421,5 +424,5 @@ def _say_all(
 
     lines = [*(wrong_lines(evaluation) if wrong else ()), *evaluation_lines(evaluation)]
     if comparison and other:
-        lines += comparison_lines(comparison[1], comparison[0], other)
+        lines += comparison_lines(comparison[1], comparison[0], other, evaluation.unit)
     say("\n".join(lines))

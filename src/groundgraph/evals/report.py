@@ -58,6 +58,11 @@ class Evaluation:
         """How many queries, or conversations, count."""
         return len(next(iter(self.values.values())))
 
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+        return "conversations" if self.measure == "outcomes" else "queries"
+
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as `groundgraph evaluate --json` prints it."""
         shown: dict[str, Any] = {
@@ -168,19 +173,20 @@ def compare(new: Evaluation, old: Evaluation) -> tuple[int, dict[str, Difference
         raise ConfigurationError(f"one run measured {new.measure}, the other {old.measure}")
     if new.measure == "refusal":
         return _compared_areas(new, old)
-    all_shared = _shared(*(next(iter(one.values.values()), {}) for one in (new, old)))
+    after, before = (next(iter(one.values.values()), {}) for one in (new, old))
+    all_shared = _shared(after, before, new.unit)
     differences: dict[str, Difference] = {}
     for name, values in new.values.items():
-        before = old.values.get(name, {})
         # A tag of conversations may be new.
-        if paired := [values[query] - before[query] for query in values if query in before]:
+        known = old.values.get(name, {})
+        if paired := [values[query] - known[query] for query in values if query in known]:
             differences[name] = Difference(sum(paired) / len(paired), mean_interval(paired), len(paired))
     return len(all_shared), differences
 
 
 def _compared_areas(new: Evaluation, old: Evaluation) -> tuple[int, dict[str, Difference]]:
     after, before = new.values[REFUSAL_MEASURE], old.values.get(REFUSAL_MEASURE, {})
-    shared = _shared(after, before)
+    shared = _shared(after, before, new.unit)
     answerable = {query: new.answerable[query] for query in shared}
     positive, negative = zip(by_class(after, answerable), by_class(before, answerable), strict=True)
     if not positive[0] or not negative[0]:
@@ -190,16 +196,16 @@ def _compared_areas(new: Evaluation, old: Evaluation) -> tuple[int, dict[str, Di
     return len(shared), {REFUSAL_MEASURE: Difference(value, interval, len(shared))}
 
 
-def _shared(new: Mapping[str, float], old: Mapping[str, float]) -> list[str]:
+def _shared(new: Mapping[str, float], old: Mapping[str, float], unit: str) -> list[str]:
     shared = [query for query in new if query in old]
     if not shared:
-        raise ConfigurationError("the two runs share no queries, so they cannot be compared")
+        raise ConfigurationError(f"the two runs share no {unit}, so they cannot be compared")
     return shared
 
 
 def evaluation_lines(evaluation: Evaluation) -> list[str]:
     """The evaluation for a reader."""
-    unit = "conversations" if evaluation.measure == "outcomes" else "queries"
+    unit = evaluation.unit
     lines = [f"{evaluation.dataset}: {evaluation.n} {unit}"]
     width = max(8, *map(len, evaluation.measures))
     for name, value in evaluation.measures.items():
@@ -211,9 +217,9 @@ def evaluation_lines(evaluation: Evaluation) -> list[str]:
     return [*lines, f"In brackets: 95 % percentile bootstrap over the {unit}, 2 000 resamples.{few}"]
 
 
-def comparison_lines(differences: Mapping[str, Difference], shared: int, file: Path) -> list[str]:
+def comparison_lines(differences: Mapping[str, Difference], shared: int, file: Path, unit: str) -> list[str]:
     """The comparison for a reader."""
-    lines = [f"Difference to {file}, over the {shared} queries of both:"]
+    lines = [f"Difference to {file}, over the {shared} {unit} of both:"]
     width = max(8, *map(len, differences))
     for name, difference in differences.items():
         low, high = difference.interval
