@@ -19,6 +19,7 @@ from groundgraph import (
 )
 from groundgraph.core.document import Document
 from groundgraph.core.errors import InputInvalid, NeverIngested, StorageUnavailable
+from groundgraph.resilience.blocking import run_in_background
 from groundgraph.testing import NgramEmbeddings
 
 pytestmark = pytest.mark.covers("B8")
@@ -52,6 +53,18 @@ def test_what_is_opened_is_closed_when_the_block_fails(tmp_path, monkeypatch) ->
     with pytest.raises(KeyError), open_graph(sources=[InMemorySource(["x"])]):
         raise KeyError
     talk()
+
+
+def test_behind_its_block_no_task_of_a_graph_is_left(tmp_path, monkeypatch) -> None:
+    async def tasks() -> set[asyncio.Task[object]]:
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    monkeypatch.chdir(tmp_path)
+    before = run_in_background(tasks())
+    with open_graph(sources=[InMemorySource(["x"])]) as graph:
+        graph.invoke(QUESTION, THREAD)
+    # One that is left may be told to be destroyed while it is pending, when the graph is collected.
+    assert run_in_background(tasks()) <= before
 
 
 def test_a_graph_that_is_used_behind_its_block_says_so(tmp_path, monkeypatch) -> None:

@@ -50,6 +50,14 @@ def run_in_background(work: Coroutine[Any, Any, T], home: asyncio.AbstractEventL
         raise
 
 
+async def end_task(task: asyncio.Task[Any] | None) -> None:
+    """Cancel a task of this loop, as often as it takes: Python 3.11 loses a cancellation in `asyncio.wait_for` when
+    that ends in the same moment."""
+    while task is not None and not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=1)
+
+
 def running_loop() -> asyncio.AbstractEventLoop | None:
     """The event loop that the caller stands on, if any."""
     try:

@@ -23,6 +23,7 @@ from typing_extensions import override
 
 from groundgraph.core.errors import GroundGraphError, StorageUnavailable
 from groundgraph.core.evidence_store import readable_value
+from groundgraph.resilience.blocking import end_task
 from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
 from groundgraph.storage.storage_errors import KeptRow, TellsDamage, server_error
 from groundgraph.storage.thread_locks import claimed
@@ -223,11 +224,9 @@ class _PooledPostgresStore(AsyncPostgresStore):
 
     async def close(self) -> None:
         """End the task: LangGraph leaves it to the end of the loop, which waits for it for ever where its only
-        cancellation is lost. Python 3.11 loses one in `asyncio.wait_for` when the pool is closed in the same moment."""
+        cancellation is lost."""
         self._closed = True
-        while (task := self._task) is not None and not task.done():
-            task.cancel()
-            await asyncio.wait({task}, timeout=1)
+        await end_task(self._task)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """As LangGraph's; raises as `PooledPostgresSaver.aput` does."""

@@ -36,6 +36,7 @@ from typing_extensions import override
 
 from groundgraph.core.errors import GroundGraphError, StorageLocked
 from groundgraph.core.evidence_store import readable_value, unbroken
+from groundgraph.resilience.blocking import end_task
 from groundgraph.storage.storage_errors import KeptRow, TellsDamage, sqlite_error
 from groundgraph.storage.thread_locks import claimed
 
@@ -54,6 +55,12 @@ class SqliteStore(AsyncSqliteStore):
         super().__init__(connection, deserializer=readable_value)
         self.file = file
         self._line = asyncio.Lock()
+
+    async def __aexit__(self, *raised: Any) -> None:
+        """Ends the task in the background too, which LangGraph leaves to the end of the loop: that of callers that are
+        not asynchronous has none, and tells of it when it is collected."""
+        await super().__aexit__(*raised)
+        await end_task(self._task)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """As LangGraph's; a batch whose caller is cancelled is written whole.
