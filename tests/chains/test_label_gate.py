@@ -15,7 +15,7 @@ from groundgraph.answers.label_gate import CODE, LABEL, LabelGate, at_their_plac
 FRAGMENTS = [
     *("[1]", "[2, 3]", "[1-4]", "[9]", "【2】", "［9］", "[1", "[", "]", "[12", ", ", "–", "3]", "[1; 9]", "[0]"),
     *("[Source 1]", "[^2]", "[1, p. 3]", "【9†L3-L5】", "[doc", "9]", "[passage: ", "†", "^", "[Источник 2]"),
-    *("(1)", "word (2).", "(", ")", "(3", "!"),
+    *("(1)", "word (2).", "(", ")", "(3", "!", "(Source 2)", "(see", " (passages 1, 3)", "(doc"),
     *("`", "``", "```", "``` a [9]\n```", "`x[9]`", "\\", "\\[1]", "\\\\", "\\`"),
     *("<think>", "</think>", "<THINK>", "<thinking>", "</thinking>", "<reasoning>", "</reasoning>", "<th", "<", ">"),
     *("word", " ", "\t", "\n", "\n\n", ".", "é", "Ж", "漢字", "👩\u200d💻", "\u0301", "\u202e", "שלום", "[link](u)"),
@@ -168,6 +168,21 @@ def test_a_number_in_parentheses_is_a_label_at_the_end_of_a_sentence_where_no_ot
     gate = LabelGate(range(1, 5), renumber=True, parentheses=True)
     assert gate.feed(text) + gate.flush() == (passed or text)
     assert gated(text, [2]) == text
+
+
+@pytest.mark.covers("A21")
+@pytest.mark.parametrize(
+    ("text", "passed"),
+    [
+        ("Every 90 days (Source 2). Yearly (source 1), [2].", "Every 90 days [1]. Yearly [2], [1]."),
+        ("Every 90 days (Passages 3, 2) or (Источник 1).", "Every 90 days [1, 2] or [3]."),
+        ("Yearly (Source 9), (Sources), (source code 2), (Source 2 and more), `(Source 2)` and resource(2).", None),
+    ],
+)
+def test_a_named_number_in_parentheses_is_a_label(text, passed):
+    gate = LabelGate(range(1, 5), renumber=True, parentheses=True)
+    assert gate.feed(text) + gate.flush() == (passed or text)
+    assert gated(text.replace("[2]", "it")) == text.replace("[2]", "it")
 
 
 @pytest.mark.covers("A21")

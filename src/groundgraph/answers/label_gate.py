@@ -1,11 +1,12 @@
 """The only place where a label is taken out of an answer.
 
 A label is a number in brackets that refers to a piece of evidence: `[1]`, `[1, 3]`, `[1-3]`, or with full-width
-brackets. Models also write `[Source 1, Source 2]`, `[^1]`, `[1, p. 3]` and `【1†L3】`, which leave the gate as `[1]`,
-and so does `(1)` at the end of a sentence where a model has written no label in brackets. No evidence has the number
-0: `[0]` that stands by itself is a label without evidence, while `arr[0]` and `[0, 1]` are text. The gate lets labels
-through that resolve, numbered by first use, drops those that do not, and drops the model's thinking. A bracket behind
-a backslash is no label, which is how evidence that holds numbers in brackets of its own is shown (`escape_labels`).
+brackets. Models also write `[Source 1, Source 2]`, `[^1]`, `[1, p. 3]`, `【1†L3】` and `(Source 1)`, which leave the
+gate as `[1]`, and so does `(1)` at the end of a sentence where a model has written no label in brackets. No evidence
+has the number 0: `[0]` that stands by itself is a label without evidence, while `arr[0]` and `[0, 1]` are text. The
+gate lets labels through that resolve, numbered by first use, drops those that do not, and drops the model's thinking.
+A bracket behind a backslash is no label, which is how evidence that holds numbers in brackets of its own is shown
+(`escape_labels`).
 """
 
 from __future__ import annotations
@@ -188,12 +189,26 @@ _UNCLOSED = re.compile(rf"[ \t]*[\[［【][^\[\]［］【】\n]{{0,{_MAX_WRITTEN
 # A number in parentheses at the end of a sentence: prose has one there hardly ever (none in the public sets).
 _ROUND = re.compile(r"\((?!0)(\d{1,2})\)(?=[.!?…](?:\s|\Z))")
 _ROUND_PREFIX = re.compile(r"\((?:\d{0,2}|\d{1,2}\)[.!?…]?)")
+# What may become a named one, such as `(Source 2)`, which is no longer.
+_NAMED_PREFIX = re.compile(r"\([^\W\d_]{1,20}[\s:#№.]{0,3}[\d,&\s-]{0,16}")
+
+
+@cache
+def _names() -> str:
+    return "|".join(re.escape(name) for one in LANGUAGES for name in language_data(one, "label_words", "names"))
+
+
+@cache
+def _named_round() -> re.Pattern[str]:
+    """A label in parentheses, with a name of evidence before its numbers."""
+    numbers = r"\d{1,3}(?:\s?[-,&]\s?\d{1,3}){0,2}"
+    return re.compile(rf"\((?:{_names()})[\s:#№.]{{0,3}}({numbers})\)", re.IGNORECASE)
 
 
 @cache
 def _written() -> re.Pattern[str]:
     """A label as models write it: a name of evidence or `^` before the numbers, a page or a dagger behind them."""
-    names = "|".join(re.escape(name) for one in LANGUAGES for name in language_data(one, "label_words", "names"))
+    names = _names()
     pages = "|".join(re.escape(name) for one in LANGUAGES for name in language_data(one, "label_words", "pages"))
     place = rf"[,:;]?\s{{0,2}}(?:{pages})[.]?\s{{0,2}}\d{{1,5}}(?:[-–]\d{{1,5}})?|†[^\[\]［］【】\n]{{0,40}}"
     ands = "|".join(re.escape(word) for one in LANGUAGES for word in language_data(one, "label_words", "ands"))
@@ -279,7 +294,7 @@ class LabelGate(ProseGate):
         removed: the numbers that were taken out, in the order of the text.
         used: the numbers that were let through, in the order of first use; what is renumbered to n was `used[n - 1]`.
             A gate that is given the list of another goes on with its numbering.
-        parentheses: whether `(1)` may be a label.
+        parentheses: whether `(1)` and `(Source 1)` may be labels.
         thoughts: whether thoughts and the marks of chat templates are taken out, as they are of what a model wrote.
         restarts: how often all so far turned out to be a thought, by an end of one that nothing had begun: some servers
             put its beginning into the prompt. What has passed before counts no more, nor do its labels.
@@ -371,18 +386,28 @@ class LabelGate(ProseGate):
         return self._bracket(final=final) if special[0] in _OPENERS else (self._take_with_space(special, 1), False)
 
     def _parenthesis(self, special: str, *, final: bool) -> tuple[str, bool]:
-        if not (self.parentheses and (self._round or not self.used)):
-            return self._take_with_space(special, 1), False
-        if not final and _ROUND_PREFIX.fullmatch(special):
+        bare = self.parentheses and (self._round or not self.used)
+        may_become = (_NAMED_PREFIX,) * self.parentheses + (_ROUND_PREFIX,) * bare
+        if not final and any(prefix.fullmatch(special) for prefix in may_become):
             return "", True
-        found = _ROUND.match(special)
-        behind_word = special != self._held and self._tail[-1:].isalnum()
-        if not (found and behind_word and int(found.group(1)) in self.allowed):
+        found = self._named(special) or (self._numbered(special) if bare else None)
+        if found is None:
             return self._take_with_space(special, 1), False
-        self._round = True
         space = self._take_with_space(special, 0)
         self._held = self._held[found.end() :]
         return space + self._resolved(found.group(1)), False
+
+    def _named(self, special: str) -> re.Match[str] | None:
+        found = _named_round().match(special) if self.parentheses else None
+        return found if found and set(label_numbers(found.group(1))) <= set(self.allowed) else None
+
+    def _numbered(self, special: str) -> re.Match[str] | None:
+        found = _ROUND.match(special)
+        behind_word = special != self._held and self._tail[-1:].isalnum()
+        if not (found and behind_word and int(found.group(1)) in self.allowed):
+            return None
+        self._round = True
+        return found
 
     def _tagged(self, tag: str) -> tuple[str, bool]:
         """What passes in place of the white space and the `tag` with which the held text begins."""
