@@ -354,7 +354,7 @@ async def test_doctor_and_sources_tell_what_is_wrong_with_a_file_and_where(knowl
 async def test_the_filters_of_a_configuration_hold_for_its_categories_too(knowledge):
     scoped = settings(knowledge, intent={"default_filters": {"sales": {"category": "faq"}}})
     assert list(await CascadeRetriever.open(scoped).categories()) == ["faq"]
-    assert list(await CascadeRetriever.open(scoped).categories({"category": "pricing"})) == ["faq"]
+    assert list(await CascadeRetriever.open(scoped).categories({"category": "pricing"})) == []
 
 
 @pytest.mark.covers("C1")
@@ -402,10 +402,24 @@ def test_default_filters_of_the_configuration_hold_in_every_call(knowledge):
     given = settings(knowledge, intent={"default_filters": {"sales": {"category": "faq"}}})
     retriever = CascadeRetriever.open(given)
     assert keys(retriever.search("rate")) == ["support"]
-    assert keys(retriever.search("rate", filters={"category": "pricing"})) == ["support"]
+    assert retriever.search("rate", filters={"category": "pricing"}) == []
     assert retriever.search("rate", categories=["pricing"]) == []
-    found = asyncio.run(retriever.query(RetrievalIntent(["rate"], {"sales": {"category": "pricing"}})))
+    assert asyncio.run(retriever.query(RetrievalIntent(["rate"], {"sales": {"category": "pricing"}}))) == []
+
+
+@pytest.mark.covers("I8")
+async def test_a_narrower_filter_of_a_call_holds_beside_that_of_the_configuration(knowledge):
+    both = {"default_filters": {"sales": {"category": ["faq", "pricing"]}}}
+    retriever = CascadeRetriever.open(settings(knowledge, intent=both))
+    faq = {"category": "faq"}
+    assert keys(await retriever.asearch("rate", filters=faq)) == ["support"]
+    found = await retriever.query(RetrievalIntent(["rate"], {"sales": faq}))
     assert [result.source_id for result in found] == ["faq/support"]
+    listed = await retriever.query(RetrievalIntent([], {"sales": {"key": "support"}}, categories=["faq", "pricing"]))
+    assert [result.source_id for result in listed] == ["faq/support"]
+    assert list(await retriever.categories({"category": {"not": "faq"}})) == ["pricing"]
+    with pytest.raises(FilterInvalid):
+        await retriever.asearch("rate", filters={"category": {"like": "faq"}})
 
 
 @pytest.mark.covers("R13")

@@ -162,7 +162,6 @@ class CascadeRetriever(DelegatingSource):
             )
             super().__init__(made)
         self._prompts = Prompts()
-        self._enforced: Mapping[str, Any] = {}
         self._reranking: Reranking | None = None
 
     @classmethod
@@ -205,7 +204,7 @@ class CascadeRetriever(DelegatingSource):
             raise ConfigurationError(problems)
         scoped = scope_values({entry.name: wanted}, scope or {}, None)
         enforced = {**defaults.get(entry.name, {}), **scoped.get(entry.name, {})}
-        retriever._enforced = check_filters(retriever.get_schema(), enforced, source=entry.name)
+        retriever.inner.enforced = check_filters(retriever.get_schema(), enforced, source=entry.name)
         return retriever
 
     async def asearch_with_stats(
@@ -222,7 +221,7 @@ class CascadeRetriever(DelegatingSource):
             query: the question.
             categories: to search in; all when empty or when none of them exists, which `unknown_categories` tells.
             top_k: most results; `default_top_k` when not given.
-            filters: conditions on `category`, `key` and `priority`.
+            filters: conditions on `category`, `key` and `priority`, beside those of the configuration.
 
         Returns:
             The results, the best first, and `SearchReport.to_dict()` with the number of `results`, and with `rerank`
@@ -233,7 +232,7 @@ class CascadeRetriever(DelegatingSource):
             KnowledgeFileInvalid: a file is wrong, and no earlier state of it is known.
             FilterInvalid: a filter names no declared field, or has a bad value.
         """
-        checked = check_filters(self.get_schema(), {**(filters or {}), **self._enforced}, source=self.name)
+        checked = check_filters(self.get_schema(), filters or {}, source=self.name)
         results, report = await self.inner.run(query, categories, checked)
         stats = report.to_dict()
         if self._reranking is not None:
@@ -272,13 +271,11 @@ class CascadeRetriever(DelegatingSource):
         self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
     ) -> list[SourceResult]:
         """See `CascadeSource.query`; what a graph asks. A graph reranks by itself."""
-        own = {**intent.filters.get(self.name, {}), **self._enforced}
-        filtered = RetrievalIntent(**{**vars(intent), "filters": {**intent.filters, self.name: own}})
-        return await self.inner.query(filtered, top_k=top_k, score_threshold=score_threshold)
+        return await self.inner.query(intent, top_k=top_k, score_threshold=score_threshold)
 
     async def categories(self, filters: Mapping[str, Any] | None = None) -> dict[str, str]:
         """See `CascadeSource.categories`; the filters of the configuration hold too."""
-        return await self.inner.categories({**(filters or {}), **self._enforced})
+        return await self.inner.categories(filters)
 
     async def counts(self) -> dict[str, int]:
         """See `CascadeSource.counts`."""

@@ -72,14 +72,15 @@ class SectionIndex:
         held = self.lemmas[number]
         return len(held.body) + len(held.headings)
 
-    def allowed(self, categories: Collection[str] | None, filters: Mapping[str, object]) -> Collection[int]:
-        """The sections in one of `categories`, None for any, that satisfy the checked `filters`."""
-        if categories is None and not filters:
+    def allowed(self, categories: Collection[str] | None, *filters: Mapping[str, object]) -> Collection[int]:
+        """The sections in one of `categories`, None for any, that satisfy each of the checked `filters`."""
+        if categories is None and not any(filters):
             return self._everything
         return {
             number
             for number, section in enumerate(self.knowledge.sections)
-            if (categories is None or section.category in categories) and matches(filters, self._metadata[number])
+            if (categories is None or section.category in categories)
+            and all(matches(each, self._metadata[number]) for each in filters)
         }
 
     def question(self, asked: Sequence[str]) -> Question:

@@ -65,6 +65,9 @@ class CascadeSource(NamedSource):
         lemmatizer: of the lemma stage; Snowball stems when not given.
         vectors: the file that keeps the vectors of sections.
         description: what the source holds, in a sentence.
+
+    Attributes:
+        enforced: checked filters that hold beside those of every call: of one field both, so that none widens another.
     """
 
     _source_type = SOURCE_TYPE
@@ -85,6 +88,7 @@ class CascadeSource(NamedSource):
         self._schema = SourceSchema(name, _FIELDS, description=description)
         self._files = KnowledgeFiles([Path(one) for one in paths])
         self.settings = settings or RetrieverSettings()
+        self.enforced: Mapping[str, Any] = {}
         self._lemmatizer = lemmatizer or SnowballLemmatizer()
         self._embedder = embedder if "semantic" in self.settings.stages else None
         self._vectors_file = Path(vectors)
@@ -123,7 +127,7 @@ class CascadeSource(NamedSource):
         """
         checked = check_filters(self._schema, filters or {}, source=self._name)
         index = await run_blocking(self._current)
-        allowed = await run_blocking(index.allowed, None, checked)
+        allowed = await run_blocking(index.allowed, None, self.enforced, checked)
         left = {index.knowledge.sections[number].category for number in allowed}
         return {name: category.told for name, category in index.knowledge.categories.items() if name in left}
 
@@ -204,7 +208,7 @@ class CascadeSource(NamedSource):
         filters: Mapping[str, Any],
         unknown: list[str],
     ) -> tuple[Search, SearchReport]:
-        allowed = index.allowed(categories, filters)
+        allowed = index.allowed(categories, self.enforced, filters)
         search = Search(index, text, allowed, self.settings, self._lemmatizer)
         searched = dict.fromkeys(index.knowledge.sections[number].category for number in sorted(allowed))
         stages = [StageReport(stage, threshold_of(self.settings, stage)) for stage in self.settings.stages]
@@ -269,7 +273,7 @@ class CascadeSource(NamedSource):
         known, unknown = _known(index.knowledge, categories)
         if unknown:
             degraded(self._name, "categories", f"there is no category {', '.join(map(repr, unknown))}")
-        allowed = await run_blocking(index.allowed, known, filters)
+        allowed = await run_blocking(index.allowed, known, self.enforced, filters)
         sections = [index.knowledge.sections[number] for number in sorted(allowed)]
         best = sorted(sections, key=lambda section: -section.priority)[:top_k]
         return [
