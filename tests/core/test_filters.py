@@ -128,6 +128,7 @@ ROW = {
     "day": "2026-03-31",
     "at": "2026-03-31T17:00:00",
     "tags": ["money", 7],
+    "grid": [["a", ["b"]], "c"],
     "empty": None,
 }
 
@@ -156,6 +157,9 @@ ROW = {
         ({"tags": {"contains": "money"}}, True),
         ({"tags": {"contains": "mon"}}, False),
         ({"tags": {"not": "money"}}, False),
+        ({"grid": "b"}, True),
+        ({"grid": {"contains": "a"}}, True),
+        ({"grid": {"not": ["x", "b"]}}, False),
         ({"missing": {"gte": 0}}, False),
         ({"missing": {"contains": ""}}, False),
         ({"missing": {"not": "x"}}, True),

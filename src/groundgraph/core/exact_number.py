@@ -46,7 +46,8 @@ def read_decimal(value: Decimal) -> int | float | str:
     if value == value.to_integral_value() and abs(value) < 2**63:
         return int(value)
     near = float(value)
-    return near if Decimal(repr(near)) == value else ExactNumber(plain_digits(value))
+    digits = plain_digits(value)
+    return near if repr(near) == digits else ExactNumber(digits)
 
 
 def shown_number(value: float) -> str:

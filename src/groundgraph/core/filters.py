@@ -1,7 +1,8 @@
 """Filter conditions: checking them against a schema, and applying them to a row of values.
 
 A condition is a scalar (equal), a list (any of) or a mapping of operators. A value that is itself a list, such as
-tags, is equal to a scalar when it contains it. A row without the field satisfies `not` and nothing else.
+tags, is equal to a scalar when it contains it, or a list in it does. A row without the field satisfies `not` and
+nothing else.
 
 On a field of type date or datetime, times compare as instants where they name a zone, and a time without one counts as
 UTC when the other names one; a bare day in a condition is compared with the day as it is written in the value.
@@ -224,8 +225,19 @@ def _holds(condition: Any, value: Any) -> bool:
 
 def _is_any_of(condition: Any, value: Any) -> bool:
     wanted = condition if isinstance(condition, list) else [condition]
-    present = value if isinstance(value, list | tuple) else [value]
-    return any(_equal(item, allowed) for item in present for allowed in wanted)
+    return any(_equal(item, allowed) for item in items_of(value) for allowed in wanted)
+
+
+def items_of(value: Any) -> list[Any]:
+    """What a list and the lists in it hold, in any order; of another value itself."""
+    if not isinstance(value, list | tuple):
+        return [value]
+    found: list[Any] = []
+    left: list[Any] = [value]
+    while left:
+        for item in left.pop():
+            (left if isinstance(item, list | tuple) else found).append(item)
+    return found
 
 
 def _equal(left: Any, right: Any) -> bool:

@@ -27,3 +27,10 @@ def test_a_number_that_is_none_of_floating_point_is_stored_and_equal_to_itself_a
 def test_a_whole_number_is_the_same_whichever_type_it_has(one, other):
     assert wanted_form(one) == wanted_form(other)
     assert wanted_form(one) != wanted_form(str(one))
+
+
+def test_lists_in_a_list_are_stored_as_filters_find_them():
+    nested, flat = stored_values([["a", ["b"]], 1]), stored_values(["a", "b", 1])
+    assert {name: sorted(values) for name, values in nested.items()} == {
+        name: sorted(one) for name, one in flat.items()
+    }

@@ -13,6 +13,7 @@ from typing import Any
 from typing_extensions import override
 
 from groundgraph.core.errors import SchemaChanged
+from groundgraph.core.filters import items_of
 from groundgraph.search.push_down import Pushed, Times, push_down
 from groundgraph.sources.check_options import is_number
 from groundgraph.sources.weaviate.address import queries
@@ -30,7 +31,7 @@ LARGEST = 1e300
 
 def stored_values(value: Any) -> dict[str, list[Any]]:
     """What is stored of `value`, a JSON value or a list of them, by what it is stored for."""
-    values = list(filter(_is_scalar, value if isinstance(value, list) else [value]))
+    values = list(filter(_is_scalar, items_of(value)))
     return {
         "equal": sorted({form for one in values for form in _equal_forms(one)}),
         "number": [float(one) for one in values if is_number(one) and abs(one) < LARGEST],

@@ -7,8 +7,14 @@ from filtered_engines import postgres_engine
 from sqlalchemy import literal_column, select
 from sqlalchemy.dialects import postgresql
 
+from groundgraph.core.filters import check_filters, matches
+from groundgraph.core.schema import SourceSchema
+from groundgraph.sources.sql.location import ServerAddress
 from groundgraph.sources.sql.postgres.conditions import where
-from groundgraph.sources.sql.shape import Column, TableShape
+from groundgraph.sources.sql.postgres.database import PostgresDatabase
+from groundgraph.sources.sql.postgres.introspect import read_row, selected
+from groundgraph.sources.sql.postgres.options import PostgresOptions
+from groundgraph.sources.sql.shape import Column, TableShape, Wanted
 from groundgraph.sources.sql.sql_dialect import from_clause
 
 
@@ -85,3 +91,56 @@ def test_what_is_no_number_is_not_greater_than_one(engine, name, condition, kept
     statement = select(literal_column("word")).select_from(from_clause(shape)).where(where(shape, {name: condition}))
     with engine.database.reading() as reading:
         assert sorted(reading.execute(statement).scalars()) == kept
+
+
+@pytest.mark.covers("R2", "fault 60")
+@pytest.mark.live
+@pytest.mark.parametrize(
+    ("name", "condition"),
+    [
+        *(("exact", {"contains": text}) for text in (0, ".", "e", "1.1")),
+        *(("told", text) for text in ("1.1", "1.10", "1", "0.5")),
+        *(("part", text) for text in ("1", "1.0", "1.5")),
+        *((name, text) for name in ("jsons", "data") for text in ("1", "1.0", 1, "0.1", "0.10", "b", {"not": "1"})),
+        *(
+            (name, text)
+            for name in ("numbers", "smalls", "exacts")
+            for text in (1, "1", 4, {"not": 4}, {"contains": 2})
+        ),
+        *((name, text) for name in ("smalls", "exacts") for text in ("1.0", "1.1", "1.10", "nan", "x")),
+        *(("tags", text) for text in ("a", "d", {"not": "d"}, "{a,b}")),
+    ],
+)
+def test_what_is_shown_with_other_digits_or_in_lists_of_lists_is_kept_as_matches_keeps_it(shown, name, condition):
+    shape, database = shown
+    schema = SourceSchema("t", {item.name: {"type": item.kind} for item in shape.columns})
+    filters = check_filters(schema, {name: condition}, source="t")
+    everything = select(*map(selected, shape.columns)).select_from(from_clause(shape))
+    with database.reading() as reading:
+        rows, kept = (
+            [read_row(shape, row) for row in reading.execute(one)]
+            for one in (everything, everything.where(where(shape, filters)))
+        )
+    assert [row["id"] for row in kept] == [row["id"] for row in rows if matches(filters, row)]
+
+
+DIGITS = """
+CREATE TABLE t (id INTEGER, exact NUMERIC, told NUMERIC, part FLOAT8, jsons JSON, data JSONB, numbers INT[],
+    smalls REAL[], exacts NUMERIC[], tags TEXT[]);
+INSERT INTO t VALUES
+    (1, 1.10, 1.10, 1.5, '1.0', '1.0', '{{1,2},{3,4}}', '{{1,1.1},{3,4}}', '{{1.10,2},{3,4}}', '{{a,b},{c,d}}'),
+    (2, 100, 1, 1, '[1.0, "b"]', '[1.0, "b"]', '{1}', '{1}', '{1.0}', '{a}'),
+    (3, 0.000000001, 0.50, 1e20, '["1"]', '["1"]', '{4}', '{1.1}', '{1.1}', '{d}'),
+    (4, 12345678901234567890, 1e3, 1e-7, '[[1, "b"]]', '[[1, "b"]]', '{}', '{NaN}', '{NaN}', '{}'),
+    (5, 'NaN', 1.0, 10, '{"1": 1}', '{"1": 1}', NULL, NULL, NULL, NULL),
+    (6, 0, 0, 0, '[[["b"]], 0.10]', '[[["b"]], 0.10]', '{{{4}}}', '{{{4}}}', '{{{4}}}', '{{{d}}}');
+"""
+
+
+@pytest.fixture(scope="module")
+def shown(postgres):
+    wanted = Wanted(["t"], fields={"told": {"type": "string"}, "part": {"type": "string"}})
+    address = ServerAddress(postgres.database("digits", DIGITS).replace("://", "+psycopg://", 1))
+    database = PostgresDatabase(address, source="t", wanted=wanted, options=PostgresOptions(), follow_rows=False)
+    yield database.shapes(wanted)[0], database
+    database.close()

@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from math import inf
 from typing import Any
 from uuid import UUID
@@ -32,6 +33,7 @@ from sqlalchemy import (
     cast,
     collate,
     column,
+    exists,
     false,
     func,
     literal,
@@ -42,6 +44,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIMESTAMP
 from sqlalchemy.types import UserDefinedType
 from typing_extensions import override
 
+from groundgraph.core.exact_number import read_decimal
 from groundgraph.core.filters import TimeOperand
 from groundgraph.search.push_down import Pushed, Times
 from groundgraph.sources.check_options import is_number
@@ -127,6 +130,8 @@ _WRITTEN_OUT = 1e15
 _EVEN, _HEX = r"(?<!\\)((?:\\\\)*)\\u", "[0-9a-fA-F]{2}"
 _HIGH, _LOW = f"[dD][89abAB]{_HEX}", f"[dD][c-fC-F]{_HEX}"
 _NO_LETTERS = (rf"{_EVEN}(?:0000|{_HIGH}(?!\\u{_LOW}))", rf"(?<!\\u{_HIGH}){_EVEN}{_LOW}")
+# Lists within lists of json are looked into so far; for an index each depth is a condition of its own.
+_DEPTH = 3
 _NUMBER_ARRAYS = ("_int2", "_int4", "_int8", "_float4", "_float8", "_numeric")
 
 
@@ -235,8 +240,13 @@ def _is_a_number(field: Column, number: ColumnElement[Any]) -> ColumnElement[Any
 
 
 def _shown(field: Column) -> ColumnElement[Any]:
-    """The column as the text that a reader sees: a time as `introspect.iso_moment` writes it, a float as Python."""
+    """The column as the text that a reader sees: a time as `introspect.iso_moment` writes it, a float as Python, and
+    1.10 as 1.1."""
     here: ColumnElement[Any] = column(field.name)
+    if field.type == "numeric":
+        plain = _plain(field)
+        without_zeros = func.rtrim(func.rtrim(plain, "0"), ".")
+        return case((func.strpos(plain, ".") > 0, without_zeros), else_=plain)
     if field.type in _FLOATS:
         is_whole = and_(func.trunc(as_number(field)) == as_number(field), func.abs(here) < _WRITTEN_OUT)
         return _plain(field).concat(case((is_whole, ".0"), else_=""))
@@ -272,7 +282,7 @@ def _equal_numbers(field: Column, values: Sequence[Any]) -> Condition:
     if field.kind == "boolean":
         return _member(column(field.name), [_bound(int(value)) for value in values if field.stored_as == "integer"])
     numbers = [value for value in values if is_number(value) and not _is_beyond(value, field)]
-    return or_(_member(as_number(field), map(_bound, numbers)), _member(_plain(field), _texts(_only_texts(values))))
+    return or_(_member(as_number(field), map(_bound, numbers)), _member(_shown(field), _texts(_only_texts(values))))
 
 
 def _equal_booleans(field: Column, values: Sequence[Any]) -> Condition:
@@ -313,6 +323,10 @@ def _in_array(field: Column, value: Any) -> Condition:
     if is_bool:
         held: Condition = literal(value) == any_(here)
         return held
+    if isinstance(value, str) and field.type in ("_float4", "_float8", "_numeric"):
+        # As text the server writes a float 1.0 as 1, and a numeric 1.10 as it is.
+        number = _number_shown_as(field, value)
+        return false() if number is None else _in_array(field, number)
     if isinstance(value, str):
         texts = here if field.type == "_text" else cast(here, ARRAY(Text))
         return texts.op("@>", is_comparison=True)(cast(literal([value], ARRAY(Text)), ARRAY(Text)))
@@ -323,14 +337,38 @@ def _in_array(field: Column, value: Any) -> Condition:
     return _bound(value) == any_(here)
 
 
+def _number_shown_as(field: Column, text: str) -> float | None:
+    """What a reader of an array of numbers sees as `text`; None when that is nothing."""
+    try:
+        number = read_decimal(Decimal(text)) if field.type == "_numeric" else float(text)
+    except (ValueError, ArithmeticError):
+        return None
+    return number if str(number) == text and not isinstance(number, str) else None
+
+
 def _in_json(field: Column, value: Any) -> Condition:
     if _has_nul(value):
         return false()
     here = _as_jsonb(field)
-    forms = [json.dumps(value, ensure_ascii=False)]
-    if isinstance(value, str) and re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", value):
-        forms.append(value)  # a number that reads like the text that is asked for
-    return or_(*(here.op("@>", is_comparison=True)(cast(literal(form, Text), JSONB)) for form in forms))
+    held = _holds_json(here, json.dumps(value, ensure_ascii=False))
+    if isinstance(value, str) and re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", value) and str(json.loads(value)) == value:
+        return or_(held, and_(_holds_json(here, value), _is_written(here, value)))
+    return held
+
+
+def _holds_json(here: ColumnElement[Any], form: str) -> Condition:
+    """Whether it is the value that `form` writes, or a list with it, or with lists with it."""
+    nested = (form, *("[" * depth + form + "]" * depth for depth in range(2, _DEPTH + 1)))
+    return or_(*(here.op("@>", is_comparison=True)(cast(literal(one, Text), JSONB)) for one in nested))
+
+
+def _is_written(here: ColumnElement[Any], number: str) -> Condition:
+    """Whether one of those that equal `number` has a fraction as it has: 1.0 equals 1, and is another text."""
+    item = func.jsonb_path_query(here, cast(literal("$" + "[*]" * _DEPTH, String), _Named("jsonpath"))).column_valued(
+        "item"
+    )
+    has_point = func.strpos(cast(item, Text), ".") > 0
+    return exists().where(item == cast(literal(number, Text), JSONB), has_point == literal("." in number))
 
 
 def _as_jsonb(field: Column) -> ColumnElement[Any]:

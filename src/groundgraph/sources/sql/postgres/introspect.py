@@ -108,10 +108,16 @@ def read_value(found: Column, value: Any) -> Any:
     if isinstance(value, Decimal):
         return decode(found.kind, read_decimal(value))
     if isinstance(value, list):
-        return [read_decimal(item) if isinstance(item, Decimal) else item for item in value]
+        return _without_decimals(value)
     if found.stored_as == "datetime" and isinstance(value, str):
         value = iso_moment(value)
     return decode(found.kind, value)
+
+
+def _without_decimals(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_decimals(item) for item in value]
+    return read_decimal(value) if isinstance(value, Decimal) else value
 
 
 def iso_moment(written: str) -> str:
