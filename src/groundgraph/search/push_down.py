@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import Enum, auto
 from typing import Any, Generic, TypeGuard, TypeVar
+from uuid import UUID
 
+from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.filters import TimeOperand, matches
 
 F = TypeVar("F")
@@ -188,6 +190,22 @@ def _beside_time(dialect: Dialect[F, C], field: F, operator: str, time: TimeOper
     far = dialect.compared(field, "gte", after) if lower else dialect.compared(field, "lt", first)
     beyond = _any_of(dialect, [far, decided])
     return Pushed(_all_of(dialect, [near, beyond]).condition, beyond.exact)
+
+
+def uuid_text(name: str, value: Any) -> str | None:
+    """`value` where it is a UUID, for the field called `name`; None for what is none, and so equals none.
+
+    Raises:
+        FilterInvalid: it is written otherwise than engines write one. Texts are compared letter by letter, so nothing
+            would be found, as if there were nothing.
+    """
+    try:
+        written = str(UUID(value)) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    if written not in (None, value):
+        raise FilterInvalid(f"'{name}' holds UUIDs in small letters: {value!r} has to be written {written!r}.")
+    return written
 
 
 def _is_day(value: Any) -> bool:

@@ -17,19 +17,20 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import product
 from typing import Any, TypeVar
-from uuid import UUID
 
 from typing_extensions import override
 
 from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.filters import matches
-from groundgraph.search.push_down import Dialect, Pushed, Times, moment_bound, push_down
+from groundgraph.search.push_down import Dialect, Pushed, Times, moment_bound, push_down, uuid_text
 from groundgraph.sources.weaviate.address import queries
 
 F = TypeVar("F")
 # Weaviate takes numbers as 64-bit floating point; beyond this not every whole number is one.
 _LARGEST = 2.0**53
+# Integers have 64 bits there.
+_NO_INTEGER = 2.0**63
 # Weaviate compares times as 64-bit nanoseconds since 1970; what lies beyond comes out somewhere between these.
 _EARLIEST, _LATEST = datetime(1677, 9, 22, tzinfo=UTC), datetime(2262, 4, 11, tzinfo=UTC)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -133,8 +134,9 @@ class PropertyDialect(FilterDialect[FilteredProperty]):
     def equal(self, field: FilteredProperty, values: Sequence[Any]) -> Pushed[Any]:
         """See `Dialect.equal`; texts are equal as Weaviate compares them."""
         if field.type == "date":
-            return Pushed(self.any_of([self._at(field, value) for value in values]), exact=True)
-        stored = [one for value in values if (one := _stored(field.holds, value)) is not None]
+            held = all(isinstance(value, datetime) or _is_held(value) for value in values)
+            return Pushed(self.any_of([self._at(field, value) for value in values]), exact=held)
+        stored = [one for value in values if (one := _stored(field, value)) is not None]
         if not stored:
             return Pushed(self.never, exact=True)
         by = queries().Filter.by_property(field.name)
@@ -151,13 +153,16 @@ class PropertyDialect(FilterDialect[FilteredProperty]):
         elif isinstance(operand, bool) or isinstance(operand, str) is not (field.holds in ("text", "uuid")):
             return Pushed(self.never, exact=True)
         elif isinstance(operand, str):
-            if field.holds == "uuid" and _uuid(operand) is None:
+            if field.holds == "uuid" and uuid_text(field.name, operand) is None:
                 # What lies on which side of it is told by the check behind the search.
                 return Pushed(None, exact=False)
             operand = clean_text(operand)
         elif field.holds == "int":
             # An integer property refuses fractions; the nearest whole number on the right side says the same.
             towards = math.ceil if operator in ("gte", "lt") else math.floor
+            if abs(operand) > _LARGEST and (operator in ("lte", "lt")) is (operand > 0):
+                # Nearly all whole numbers are on this side of it.
+                return Pushed(None, exact=False)
             operand = towards(max(-_LARGEST, min(_LARGEST, operand)))
         else:
             operand = float(max(-sys.float_info.max, min(sys.float_info.max, operand)))
@@ -180,6 +185,8 @@ class PropertyDialect(FilterDialect[FilteredProperty]):
     def _at(self, field: FilteredProperty, value: date) -> Any:
         if isinstance(value, datetime):
             return queries().Filter.by_property(field.name).equal(_in_utc(value))
+        if not _is_held(value):
+            return _around(field.name, value)
         return self.all_of([self.compared(field, side, value).condition for side in ("gte", "lte")])
 
 
@@ -215,14 +222,20 @@ def _patterns(text: str) -> list[str]:
     return [f"*{''.join(letters)}*" for letters in product(*ways)]
 
 
+def _is_held(day: date) -> bool:
+    return _EARLIEST.date() < day < _LATEST.date()
+
+
 def _in_utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _stored(kind: str, value: Any) -> Any:
+def _stored(field: FilteredProperty, value: Any) -> Any:
     """A value as one of the property's type; None for one that no object can hold."""
+    kind = field.holds
     if kind == "uuid":
-        return _uuid(value)
+        # Weaviate refuses a request that compares one with another text, and a turn would tell that as an outage.
+        return uuid_text(field.name, value)
     if kind == "text":
         return clean_text(value) if isinstance(value, str) else None
     if kind == "boolean":
@@ -230,15 +243,7 @@ def _stored(kind: str, value: Any) -> Any:
     number = _number(value)
     if number is None or kind == "number":
         return number
-    return int(number) if number.is_integer() and abs(number) <= _LARGEST else None
-
-
-def _uuid(value: Any) -> str | None:
-    # Weaviate refuses a request that compares one with another text, and a turn would tell that as an outage.
-    try:
-        return str(UUID(value)) if isinstance(value, str) else None
-    except ValueError:
-        return None
+    return int(number) if number.is_integer() and abs(number) < _NO_INTEGER else None
 
 
 def _is_same(kind: str, value: Any) -> bool:

@@ -7,6 +7,7 @@ from filtered_engines import postgres_engine
 from sqlalchemy import literal_column, select
 from sqlalchemy.dialects import postgresql
 
+from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.filters import check_filters, matches
 from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.sql.location import ServerAddress
@@ -65,6 +66,14 @@ def test_an_enumeration_without_the_value_is_no_error_of_the_server():
     statement, _ = sql(column("mood", "public.mood", labels=("good", "bad")), "furious")
     assert "false" in statement
     assert "CAST" in sql(column("mood", "public.mood", labels=("good", "bad")), "good")[0]
+
+
+@pytest.mark.parametrize("spelled", [str.upper, lambda token: f"{{{token}}}", lambda token: token.replace("-", "")])
+def test_a_uuid_that_is_written_otherwise_is_refused_as_it_would_find_nothing(spelled):
+    token = "0f0e0d0c-0000-4000-8000-000000000001"
+    with pytest.raises(FilterInvalid, match=token):
+        sql(column("token", "uuid"), {"not": spelled(token)})
+    assert "CAST" in sql(column("token", "uuid"), [token, "x"])[0]
 
 
 def test_no_day_stands_behind_the_last_one():

@@ -15,7 +15,6 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from math import inf
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import (
     BigInteger,
@@ -46,7 +45,7 @@ from typing_extensions import override
 
 from groundgraph.core.exact_number import read_decimal
 from groundgraph.core.filters import TimeOperand
-from groundgraph.search.push_down import Pushed, Times
+from groundgraph.search.push_down import Pushed, Times, uuid_text
 from groundgraph.sources.check_options import is_number
 from groundgraph.sources.sql.postgres.introspect import TEXTS
 from groundgraph.sources.sql.shape import Column, TableShape
@@ -271,8 +270,9 @@ def _equal_texts(field: Column, values: Sequence[Any]) -> Condition:
         return _member(as_number(field), map(_bound, values))
     texts = _only_texts(values)
     if field.type == "uuid":
-        # As text no index would serve it; only the form that PostgreSQL itself writes is the same text.
-        return _member(column(field.name), _named("uuid", filter(_is_uuid, texts)))
+        # As text no index would serve it.
+        uuids = (uuid_text(field.name, text) for text in texts)
+        return _member(column(field.name), _named("uuid", filter(None, uuids)))
     if field.labels:
         return _member(column(field.name), _named(field.type, (value for value in texts if value in field.labels)))
     return _member(_text(field), _texts(texts))
@@ -431,10 +431,3 @@ def _only_texts(values: Sequence[Any]) -> list[str]:
 def _has_nul(value: Any) -> bool:
     """Whether it is a text that PostgreSQL cannot hold."""
     return isinstance(value, str) and "\0" in value
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        return str(UUID(text)) == text
-    except ValueError:
-        return False
