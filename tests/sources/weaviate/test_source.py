@@ -290,6 +290,44 @@ async def test_results_grouped_by_document(server: WeaviateServer) -> None:
         assert sorted(found) == ["belts", "many", "many", "pumps"]
 
 
+async def test_objects_of_no_document_are_not_those_of_one(server: WeaviateServer) -> None:
+    alone = [{**article(0), "slug": f"alone/{n}", "body": f"pump {n}"} for n in range(3)]
+    for one in alone:
+        del one["manual"]
+    await make(server, "Alone", objects=[*alone, article(0), article(1)])
+    for options in ({}, {"embedder": None}):
+        source = articles(server, "Alone", per_document=1, **options)
+        found = await ask(source, "pump", top_k=9)
+        assert sorted(one.metadata.get("document") or "" for one in found) == ["", "", "", "pumps"]
+
+
+async def test_values_beyond_what_weaviate_orders_are_found(server: WeaviateServer) -> None:
+    values = [(2**53, "2262-01-01"), (2**60, "2500-06-01"), (-(2**62), "1500-02-03"), (5, "2024-01-01")]
+    token = "0f0e0d0c-0000-4000-8000-00000000000"
+    rows = [
+        {**article(0), "slug": str(n), "year": year, "day": f"{day}T09:00:00Z", "token": f"{token}{n}"}
+        for n, (year, day) in enumerate(values)
+    ]
+    own = [*properties(), Property(name="token", data_type=DataType.UUID)]
+    await make(server, "Beyond", objects=rows, own_properties=own)
+    source = articles(server, "Beyond", fields={**FIELDS, "token": {"type": "string"}})
+    for condition, kept in (
+        ({"year": 2**60}, ["1"]),
+        ({"year": {"not": 2**60}}, ["0", "2", "3"]),
+        ({"year": {"lt": 2**61}}, ["0", "1", "2", "3"]),
+        ({"year": {"gte": -(2**63)}}, ["0", "1", "2", "3"]),
+        ({"year": {"gt": 2**54, "lte": 2**70}}, ["1"]),
+        ({"day": "2500-06-01"}, ["1"]),
+        ({"day": ["1500-02-03", "2024-01-01"]}, ["2", "3"]),
+        ({"day": {"not": "2500-06-01"}}, ["0", "2", "3"]),
+        ({"token": f"{token}1"}, ["1"]),
+    ):
+        assert sorted(await ask_ids(source, PUMP, "pump", top_k=9, **condition)) == kept, condition
+    for refused in (f"{token}1".upper(), {"not": f"{{{token}1}}"}, {"gte": f"{token}1".upper()}):
+        with pytest.raises(FilterInvalid, match=f"has to be written '{token}1'"):
+            await ask(source, PUMP, token=refused)
+
+
 async def test_many_candidates_are_grouped_by_document_within_what_the_server_gives(server: WeaviateServer) -> None:
     source = articles(server, per_document=1, candidates=3_000)
     assert len({one.metadata["document"] for one in await ask(source, PUMP)}) == 3

@@ -11,7 +11,7 @@ import asyncio
 import unicodedata
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from groundgraph.search.rank import CHUNKS, Pool, Question, Scorer
@@ -174,49 +174,51 @@ class CollectionSearch:
     async def _by_words(
         self, collection: CollectionAsync[Any, Any], terms: Terms, search: Search, *, with_vector: bool
     ) -> Sequence[Any]:
-        found: Any = await collection.query.bm25(
+        by_words = partial(
+            collection.query.bm25,
             terms.query(),
             query_properties=self.mapping.searched(CHUNKS.above_weight),
-            limit=self._limit(search),
             filters=search.filter,
-            group_by=self._grouping(search),
             include_vector=[self.index.name] if self.index and with_vector and search.vector is not None else False,
             return_properties=list(self.properties),
             return_metadata=queries().MetadataQuery(score=True),
         )
-        return list(found.objects)
+        return await self._grouped(by_words, search)
 
     async def _by_vector(self, collection: CollectionAsync[Any, Any], search: Search) -> Sequence[Any]:
         assert self.index is not None
         common: dict[str, Any] = {
             "target_vector": None if self.index.name == "default" else self.index.name,
-            "limit": self._limit(search),
             "filters": search.filter,
-            "group_by": self._grouping(search),
             "return_properties": list(self.properties),
             "return_metadata": queries().MetadataQuery(distance=True),
         }
         if self.index.by_server:
-            found: Any = await collection.query.near_text(search.text, **common)
+            by_vector = partial(collection.query.near_text, search.text, **common)
         else:
             vector = search.vector.tolist()
             near = [vector] if self.index.metric == "multi" else vector
             brought = [self.index.name] if self.index.metric in _BY_LENGTH else False
-            found = await collection.query.near_vector(near, include_vector=brought, **common)
-        return [one for one in found.objects if (one.metadata.distance or 0.0) < NO_DISTANCE]
+            by_vector = partial(collection.query.near_vector, near, include_vector=brought, **common)
+        found = await self._grouped(by_vector, search)
+        return [one for one in found if (one.metadata.distance or 0.0) < NO_DISTANCE]
 
-    def _limit(self, search: Search) -> int:
-        # Weaviate groups what a search without groups would give, so that has to be more.
-        if not self.per_document:
-            return search.candidates
-        return max(search.candidates, min(search.candidates * _SEARCHED_FOR_GROUPS, _MOST))
+    async def _grouped(self, query: Callable[..., Awaitable[Any]], search: Search) -> list[Any]:
+        """What `query` finds, of each document as many objects as are wanted.
 
-    def _grouping(self, search: Search) -> Any:
+        Objects of no document are searched for once more: the server takes them for one document, or leaves them out.
+        """
         if not self.per_document:
-            return None
-        return queries().GroupBy(
-            prop=self.mapping.document, objects_per_group=self.per_document, number_of_groups=search.candidates
+            return list((await query(limit=search.candidates)).objects)
+        document = self.mapping.document
+        groups = queries().GroupBy(
+            prop=document, objects_per_group=self.per_document, number_of_groups=search.candidates
         )
+        # Weaviate groups what a search without groups would give, so that has to be more.
+        most = max(search.candidates, min(search.candidates * _SEARCHED_FOR_GROUPS, _MOST))
+        grouped, alone = await together(query(limit=most, group_by=groups), query(limit=search.candidates))
+        own = [one for one in grouped.objects if one.properties.get(document)]
+        return own + [one for one in alone.objects if not one.properties.get(document)]
 
     def _cosines(self, lexical: Sequence[Any], near: Sequence[Any], query: Any) -> dict[int, float]:
         """The cosine of every candidate that has a vector: told by the server, else computed here."""

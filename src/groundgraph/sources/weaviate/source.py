@@ -355,11 +355,11 @@ class WeaviateSource(NamedSource):
 
     def _has_room(self, found: RankedPassage, documents: Counter[str]) -> bool:
         """Whether its document has room for it: the server groups each of the two lists, and not both together."""
-        if not self._numbers.per_document:
+        document = found.payload.properties.get(self._wanted.mapping.document)
+        if not self._numbers.per_document or not document:
             return True
-        document = str(found.payload.properties.get(self._wanted.mapping.document))
-        documents[document] += 1
-        return documents[document] <= self._numbers.per_document
+        documents[str(document)] += 1
+        return documents[str(document)] <= self._numbers.per_document
 
     def _allowed(self, conditions: Mapping[str, Any], only: Any) -> Allowed:
         def holds(one: Any) -> bool:
