@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from turns import ask, build, docs
 
@@ -41,6 +43,11 @@ def test_the_switches_are_data_that_name_known_options() -> None:
         (7, [InMemorySource(name="b")], "of type int"),
         (load_settings(), ["docs"], "of type str, which is no source"),
         (load_settings(), [InMemorySource], "the class InMemorySource and no object"),
+        (
+            load_settings(),
+            [SimpleNamespace(name="b", query=list)],
+            "SimpleNamespace, which lacks source_type, .*get_sch",
+        ),
     ],
 )
 def test_what_is_no_settings_and_no_source_is_told_in_plain_words(settings, sources, told) -> None:

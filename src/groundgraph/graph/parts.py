@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast, get_args
 from groundgraph.core.errors import ConfigurationError, InputInvalid, Problem
 from groundgraph.core.registry import nearest
 from groundgraph.settings.context import Context
+from groundgraph.sources.contract import GroundedSource
 
 if TYPE_CHECKING:
     from langchain_core.documents import BaseDocumentCompressor
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from groundgraph.answers.extract_intent import Extractor
     from groundgraph.core.chain import Reranker, SupportJudge
     from groundgraph.core.embedder import Embedder
-    from groundgraph.sources.contract import GroundedSource
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -172,7 +172,15 @@ def _source_problems(sources: Any) -> list[Problem]:
             problems.append(Problem(key, f"is {_kind(source)}, which is no source; {_instead(source)}"))
         elif not source.name.strip():
             problems.append(Problem(key, "a source has a name, by which citations and filters refer to it"))
+        elif lacking := _lacking(source):
+            told = f"which lacks {', '.join(lacking)} of a source; derive its class from GroundedSource"
+            problems.append(Problem(key, f"is {_kind(source)}, {told}"))
     return problems
+
+
+def _lacking(source: Any) -> list[str]:
+    """The members of a source that `source` lacks; a class that is not derived from `GroundedSource` may have all."""
+    return [name for name in vars(GroundedSource) if not name.startswith("_") and not hasattr(source, name)]
 
 
 def _instead(value: Any) -> str:
