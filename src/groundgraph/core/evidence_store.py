@@ -67,11 +67,13 @@ async def unbroken(work: Coroutine[Any, Any, T]) -> T:
 async def run_batch(store: BaseStore, operations: Iterable[Op]) -> list[Result]:
     """The results of a batch of `store`.
 
-    LangGraph's own SQLite store stays inside the transaction of a batch that is broken off, and nobody can begin
-    another.
+    LangGraph's own SQLite store, and one that is derived from it, stays inside the transaction of a batch that is
+    broken off, and nobody can begin another.
     """
     batch = store.abatch(operations)
-    return await (unbroken(batch) if type(store).__name__ == "AsyncSqliteStore" else batch)
+    # By name: whoever keeps nothing in SQLite does not load it.
+    of_sqlite = any(one.__name__ == "AsyncSqliteStore" for one in type(store).__mro__)
+    return await (unbroken(batch) if of_sqlite else batch)
 
 
 NAMESPACE = ("groundgraph", "evidence")
