@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from asking import ask, opened
 from plant_database import fill
 
 from groundgraph.core.computation import Proposal
+from groundgraph.core.errors import FilterInvalid
 from groundgraph.sources.sql import SqlSource
 
 pytestmark = pytest.mark.covers("R15")
@@ -257,3 +259,12 @@ async def test_names_that_are_joined_by_capitals_are_said_with_spaces(tmp_path, 
         database.executemany("INSERT INTO OrderItems VALUES (?, ?)", [(1, 2), (2, 2), (3, 5)])
     found = await by_rule(opened(SqlSource(path, name="shop")), question)
     assert found.metadata.get("value") == value, found.content
+
+
+@pytest.mark.parametrize("group_by", [(), ("hall",)])
+async def test_a_sum_beyond_all_numbers_is_no_outcome(over, group_by):
+    source = over("CREATE TABLE loads (hall TEXT, tons REAL)", loads=[("a", 1e308), ("a", 1e308), ("a", -1.0)])
+    proposal = Proposal("loads", "sum", field="tons", group_by=group_by)
+    with pytest.raises(FilterInvalid, match="no finite number"):
+        await source.computing().run(proposal, {})
+    assert (await source.computing().run(replace(proposal, function="max"), {})).metadata["computed"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -89,6 +90,7 @@ def compute(database: ComputingDatabase, computation: Computation) -> Computed:
 
     Raises:
         SourceUnavailable: the database cannot be read.
+        FilterInvalid: the outcome is beyond all numbers.
     """
     kept = and_(true(), *(database.condition(computation.shape, conditions) for conditions in computation.filters))
     source = from_clause(computation.shape)
@@ -102,7 +104,14 @@ def compute(database: ComputingDatabase, computation: Computation) -> Computed:
     left_out = func.coalesce(func.sum(case((and_(here.is_not(None), value.is_(None)), 1), else_=0)), 0, type_=Integer)
     statement = select(SQL[computation.function](value), func.count(value), left_out)
     outcome, rows, others = database.one(statement.select_from(source).where(kept))
+    _check_finite([outcome])
     return Computed(outcome, rows, others)
+
+
+def _check_finite(outcomes: Iterable[Any]) -> None:
+    # SQLite gives the infinite number for a sum that PostgreSQL refuses.
+    if any(isinstance(one, float) and not math.isfinite(one) for one in outcomes):
+        raise FilterInvalid("The outcome is no finite number: a sum is beyond the largest, or a value is infinite.")
 
 
 def _condition_in_words(name: str, condition: Any) -> str:
@@ -319,6 +328,7 @@ class _Work:
         statement = select(*by, value).select_from(from_clause(self.shape)).where(self._kept())
         statement = statement.group_by(*by).having(value.is_not(None)).order_by(*order, *by).limit(plan.limit + 1)
         found = [list(row) for row in self.database.some(statement)]
+        _check_finite(row[-1] for row in found)
         if len(found) <= plan.limit:
             return found, []
         tie = plan.order and found[-1][-1] == found[-2][-1]

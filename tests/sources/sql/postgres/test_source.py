@@ -85,6 +85,16 @@ async def test_what_is_no_number_is_left_out_of_what_is_computed_and_told(postgr
     assert by_hall.metadata["groups"] == [["south", 2.5], ["north", 1.5]]
 
 
+@pytest.mark.covers("R15")
+async def test_a_sum_beyond_all_numbers_is_refused_and_no_outage(postgres):
+    url = postgres.database("beyond", "CREATE TABLE loads (part int PRIMARY KEY, hall text, tons float8)")
+    postgres.fill("beyond", loads=[(1, "north", 1e308), (2, "north", 1e308)])
+    asked = source(url).computing()
+    for group_by in ((), ("hall",)):
+        with pytest.raises(FilterInvalid, match="out of range"):
+            await asked.run(Proposal("loads", "sum", field="tons", group_by=group_by), {})
+
+
 @pytest.mark.covers("R2")
 async def test_escapes_that_json_keeps_and_jsonb_refuses_stop_no_filter(postgres):
     url = postgres.database("escapes", "CREATE TABLE notes (id int PRIMARY KEY, body text, tags json)")

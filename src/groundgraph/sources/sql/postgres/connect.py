@@ -76,6 +76,8 @@ _TODO = {
     "42501": "Let the role read it: GRANT SELECT ON TABLE ... TO ...",
     "53300": "The server has no connection left: lower `pool_size`, or raise max_connections.",
 }
+# A sum beyond the largest float, for example: the server is well, and the same question fails again.
+_OUT_OF_RANGE = "22003"
 # A table, a column or an operator between their types is not there.
 CHANGED = ("42P01", "42703", "42883")
 
@@ -157,7 +159,7 @@ def typed_errors(source: str, where: str, todo: str = "") -> Iterator[None]:
     Raises:
         SourceUnavailable: the server does not answer, or refuses.
         SourceTimeout: a statement ran into its limit; `todo` says what helps against that.
-        FilterInvalid: a value holds no valid text.
+        FilterInvalid: a value holds no valid text, or what is computed is beyond all numbers of its type.
     """
     from sqlalchemy.exc import DBAPIError
     from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -173,6 +175,8 @@ def typed_errors(source: str, where: str, todo: str = "") -> Iterator[None]:
                 f"The source '{source}': PostgreSQL at {where} ended a statement at its limit.{todo}"
             ) from error
         reason = " ".join(str(error.orig).split())
+        if state == _OUT_OF_RANGE:
+            raise FilterInvalid(f"The source '{source}': {reason}.") from error
         hint = next((f" {text}" for start, text in _TODO.items() if state.startswith(start)), "")
         raise SourceUnavailable(
             f"The source '{source}': PostgreSQL at {where} cannot answer: {reason}.{hint}"
