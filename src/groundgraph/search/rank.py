@@ -318,12 +318,13 @@ def wants_vector(embedder: Embedder | None, text: str) -> bool:
     return embedder is not None and any(words(text)) and embedder.speaks(detect_language(text))
 
 
-async def query_vector(embedder: Embedder, text: str, source: str) -> Any:
-    """The unit vector of `text`; None when the model fails, which is told as a degradation of `source`."""
+async def query_vector(embedder: Embedder, text: str, source: str, part: str = "vectors") -> Any:
+    """The unit vector of `text`; None when the model fails, which is told as a degradation of `source`, that it went on
+    without `part`."""
     try:
         return await embedder.embed_query(text)
     except Exception as error:
-        degraded_by(source, "vectors", error)
+        degraded_by(source, part, error)
         return None
 
 

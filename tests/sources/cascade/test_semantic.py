@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 from langchain_core.embeddings import Embeddings
 
+from groundgraph import turn_graph
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import EmbeddingFailed
 from groundgraph.core.failure import collect_degradations
 from groundgraph.core.intent import RetrievalIntent
+from groundgraph.settings.search import RetrieverSettings
 from groundgraph.sources.cascade import CascadeSource
 from groundgraph.sources.cascade import section_vectors as section_vectors_module
 from groundgraph.sources.cascade.knowledge import KnowledgeFiles
@@ -255,3 +257,18 @@ def test_the_patience_is_below_the_deadline_of_a_source():
     from groundgraph.settings.services import DeadlineSettings
 
     assert DeadlineSettings().source > section_vectors_module.PATIENCE
+
+
+@pytest.mark.covers("S8")
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [("What are the rates?", "it is searched by nothing else"), ("Какие сейчас ставки?", "иного поиска в нём нет")],
+)
+async def test_where_vectors_alone_are_searched_no_note_says_that_words_were(shop, model, question, told):
+    settings = RetrieverSettings(stages=["semantic"], use_embeddings=True)
+    model.down = True
+    english = Embedder(model, "ngrams", frozenset({"en"}))
+    asked = CascadeSource(shop, embedder=english, settings=settings, vectors=shop / "vectors.sqlite")
+    turn = await turn_graph(sources=[asked]).ainvoke({"question": question})
+    assert turn["outcome"] == "unavailable"
+    assert any(told in note for note in turn["notes"])

@@ -244,15 +244,21 @@ class CascadeSource(NamedSource):
         embedder = self._embedder
         if embedder is None:
             return "embeddings are off"
+        # Where no other stage is configured, nothing is searched by words in its place.
+        alone = len(self.settings.stages) == 1
+        part = "vectors_alone" if alone else "vectors"
         if not wants_vector(embedder, text):
-            return "the question has no words in a language that the embedding model knows"
-        vector = await query_vector(embedder, text, self._name)
+            told = "the question has no words in a language that the embedding model knows"
+            if alone:
+                degraded(self._name, part, told)
+            return told
+        vector = await query_vector(embedder, text, self._name, part)
         if vector is None:
             return "the embedding model failed"
         try:
             rows = await self._vectors(embedder).rows(index.knowledge, len(vector))
         except Exception as error:  # whatever the model's SDK raises: an outage takes the stage, not the source
-            return degraded_by(self._name, "vectors", error)
+            return degraded_by(self._name, part, error)
         await run_blocking(lambda: search.run_semantic(rows @ vector))
         return ""
 
