@@ -153,3 +153,30 @@ def shown(postgres):
     database = PostgresDatabase(address, source="t", wanted=wanted, options=PostgresOptions(), follow_rows=False)
     yield database.shapes(wanted)[0], database
     database.close()
+
+
+@pytest.mark.covers("R2")
+@pytest.mark.live
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_a_part_of_a_text_is_found_in_any_case_whatever_the_locale(postgres, locale):
+    like = f"TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE '{locale}' LC_CTYPE '{locale}'"
+    postgres.execute("DROP DATABASE IF EXISTS folds")
+    postgres.execute(f"CREATE DATABASE folds {like}")
+    postgres.execute("CREATE TABLE t (id INTEGER, word TEXT, code CHAR(20))", "folds")
+    postgres.fill("folds", t=[(1, "Die ÖLPUMPE", "Äb"), (2, "насос ОБСЛУЖЕН", "ёж"), (3, "weiß İ", "Straße")])
+    wanted = Wanted(["t"])
+    address = ServerAddress(postgres.url("folds").replace("://", "+psycopg://", 1))
+    database = PostgresDatabase(address, source="t", wanted=wanted, options=PostgresOptions(), follow_rows=False)
+    [shape] = database.shapes(wanted)
+    for name, part, kept in (
+        ("word", "ölPump", [1]),
+        ("word", "НАСОС обсл", [2]),
+        ("word", "weiß İ", [3]),
+        ("code", "äB", [1]),
+        ("code", "Ёж", [2]),
+        ("word", "olpumpe", []),
+    ):
+        found = select(literal_column("id")).select_from(from_clause(shape))
+        with database.reading() as reading:
+            assert list(reading.execute(found.where(where(shape, {name: {"contains": part}}))).scalars()) == kept
+    database.close()

@@ -5,8 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from asking import ask_ids, opened
 
 from groundgraph.core.latest import Latest
+from groundgraph.sources.sql import SqlSource
 from groundgraph.sources.sql.postgres.lexemes import Lexemes, spellings
 
 pytestmark = pytest.mark.covers("R3")
@@ -46,7 +48,21 @@ def test_a_word_that_the_encoding_of_the_database_lacks_is_in_no_row():
 
 
 def test_a_word_is_looked_for_as_it_was_written_and_folded():
-    assert spellings("Café") == {"cafe": ["cafe", "café"]}
+    assert spellings("Café pump") == {"cafe": ["Café", "CAFÉ", "cafe", "café"], "pump": ["pump"]}
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+async def test_words_with_capitals_are_found_whatever_the_locale(postgres, locale):
+    postgres.execute("DROP DATABASE IF EXISTS capitals")
+    like = f"TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE '{locale}' LC_CTYPE '{locale}'"
+    postgres.execute(f"CREATE DATABASE capitals {like}")
+    index = "CREATE INDEX ON notes USING gin (to_tsvector('simple', body))"
+    postgres.execute(f"CREATE TABLE notes (id INT PRIMARY KEY, body TEXT); {index}", "capitals")
+    postgres.fill("capitals", notes=[(1, "Die Ölpumpe ist ÄUSSERST alt."), (2, "Насос ОБСЛУЖЕН")])
+    source = opened(SqlSource(postgres.url("capitals"), name="plant", tables=["notes"]))
+    for word, row in (("ölpumpe", "1"), ("Äusserst", "1"), ("насос", "2"), ("обслужен", "2")):
+        assert await ask_ids(source, word) == [f"notes/{row}"]
 
 
 def connection(encoding):

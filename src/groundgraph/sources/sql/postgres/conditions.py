@@ -194,7 +194,7 @@ class PostgresDialect(SqlDialect):
             return _exact(false())
         # A collation that folds letters cannot search inside a text.
         here = _plain(field) if field.type in TEXTS else collate(_shown(field), "default")
-        inside = func.strpos(func.lower(here), func.lower(literal(text, Text))) > 0
+        inside = func.strpos(_folded(here, text), _folded(literal(text, Text), text)) > 0
         if field.stored_as != "array":
             return _exact(inside)
         is_list = func.jsonb_typeof(_as_jsonb(field)) == "array"
@@ -204,6 +204,14 @@ class PostgresDialect(SqlDialect):
     def decided(self, field: Column, operator: str, times: Sequence[TimeOperand]) -> Pushed[Condition]:
         spaced = field.kind == "datetime"
         return _exact(or_(*(time_holds(_plain(field), operator, time, spaced=spaced) for time in times)))
+
+
+def _folded(here: ColumnElement[Any], asked: str) -> ColumnElement[Any]:
+    """`here` with the letters of `asked` in lower case: in a database of the locale C the server folds a to z alone."""
+    letters = {letter.upper(): letter.lower() for letter in asked if not letter.isascii()}
+    pairs = {upper: lower for upper, lower in letters.items() if len(upper) == len(lower) == 1 and upper != lower}
+    lower = func.lower(here)
+    return func.translate(lower, "".join(pairs), "".join(pairs.values())) if pairs else lower
 
 
 def _has_numbers(field: Column) -> bool:

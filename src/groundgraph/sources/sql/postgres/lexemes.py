@@ -238,10 +238,12 @@ class Term:
 
 
 def spellings(question: str) -> dict[str, list[str]]:
-    """By stem, the words of `question` in the spellings that an index may have: ours, and the one that was written.
+    """By stem, the words of `question` in the spellings that an index may have: ours, and, the last, the one that was
+    written.
 
-    Ours is folded (`cafe` for `café`, `е` for `ё`), which PostgreSQL does not do. Stop words are left out, unless
-    there is nothing else.
+    Ours is folded (`cafe` for `café`, `е` for `ё`), which PostgreSQL does not do, and in a database of the locale C it
+    leaves the capitals of other letters than a to z as they are; elsewhere they are the same word to it. Stop words are
+    left out, unless there is nothing else.
     """
     skip = stop_words()
     found: dict[str, list[str]] = {}
@@ -249,7 +251,8 @@ def spellings(question: str) -> dict[str, list[str]]:
     for written in WORD.findall(unicodedata.normalize("NFKC", question).casefold()):
         for word in words(written):
             forms = (common if word in skip else found).setdefault(stem(word), [])
-            forms += [form for form in (word, written) if form not in forms]
+            capitals = () if written.isascii() else (written.capitalize(), written.upper())
+            forms += [form for form in dict.fromkeys((*capitals, word, written)) if form not in forms]
     return found or common
 
 
