@@ -313,6 +313,19 @@ async def test_doctor_tells_of_a_server_that_is_away_or_refuses(url, postgres, t
     assert postgres.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", "threads") == [(0,)]
 
 
+@pytest.mark.live
+async def test_doctor_tells_of_a_right_that_is_missing_on_a_table_that_is_there(url, postgres, tmp_path) -> None:  # noqa: F811
+    async with open_graph(settings_for(url), sources=[docs()]) as graph:
+        await graph.ainvoke(asking(), thread())
+    rights = "GRANT ALL ON SCHEMA public TO poor; GRANT ALL ON ALL TABLES IN SCHEMA public TO poor"
+    postgres.execute("DROP ROLE IF EXISTS poor; CREATE ROLE poor LOGIN")
+    postgres.execute(f"{rights}; REVOKE UPDATE, DELETE ON store FROM poor", "threads")
+    given = settings_for(url.replace("groundgraph@", "poor@")).model_copy(update={"base_dir": tmp_path})
+    told = {one.check: one for one in await examine(given) if one.check in ("checkpointer", "store")}
+    assert {name: one.state for name, one in told.items()} == {"checkpointer": "ok", "store": "fail"}
+    assert "no right to DELETE on store, UPDATE on store" in told["store"].message
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [({"type": "postgres"}, "needs `url`"), ({"url": "postgresql://h/d"}, "belongs to type 'postgres'")],

@@ -86,7 +86,7 @@ async def server_problems(settings: Settings) -> dict[str, str]:
         for key, kept in (("checkpointer", settings.checkpointer), ("store", settings.store)):
             if kept.type == "postgres":
                 try:
-                    await server.storage(key).probe(kept.url)
+                    await server.storage(key).probe(kept.url, key)
                     found[key] = ""
                 except GroundGraphError as error:
                     found[key] = str(error)

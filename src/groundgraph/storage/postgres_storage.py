@@ -17,6 +17,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.store.base import Op, Result
 from langgraph.store.postgres.aio import AsyncPostgresStore
 from psycopg import AsyncConnection, InterfaceError, OperationalError
+from psycopg.errors import InsufficientPrivilege
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 from typing_extensions import override
@@ -255,6 +256,14 @@ class _OncePerOutage(logging.Filter):
 _QUIET = _OncePerOutage(_TOLD_AGAIN_SECONDS)
 
 
+_TABLES = {"checkpointer": ["checkpoints", "checkpoint_blobs", "checkpoint_writes"], "store": ["store"]}
+_LACKING = (
+    "SELECT format('%%s on %%s', wanted, there) FROM unnest(%s::text[]) AS name, "
+    "unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS wanted, to_regclass(name) AS there "
+    "WHERE there IS NOT NULL AND NOT has_table_privilege(there, wanted) ORDER BY 1"
+)
+
+
 class PostgresStorage:
     """Opens savers and stores; those in one database share a pool.
 
@@ -292,8 +301,9 @@ class PostgresStorage:
             await store.setup()
         return store
 
-    async def probe(self, url: str) -> None:
-        """Make a table and take it back, as a saver or a store makes its own.
+    async def probe(self, url: str, key: str) -> None:
+        """Make a table and take it back, as a saver or a store makes its own, and look at the rights on those of `key`
+        that are there: the first turn would fail without one of them.
 
         Raises:
             StorageUnavailable: as for `saver`.
@@ -301,7 +311,11 @@ class PostgresStorage:
         with _told_as_ours():
             async with await AsyncConnection.connect(url, connect_timeout=CONNECT_SECONDS) as connection:
                 await connection.execute("CREATE TABLE groundgraph_probe ()")
+                cursor = await connection.execute(_LACKING, [_TABLES[key]])
+                lacking = [row[0] for row in await cursor.fetchall()]
                 await connection.rollback()
+                if lacking:
+                    raise InsufficientPrivilege(f"the role has no right to {', '.join(lacking)}")
 
     async def _pool(self, url: str, pool_size: int) -> tuple[Any, ThreadClaims]:
         if url not in self._pools:
