@@ -262,6 +262,21 @@ async def test_what_a_killed_writer_left_is_removed_when_the_base_is_opened_agai
 
 
 @pytest.mark.covers("K1")
+async def test_documents_whose_state_somebody_deleted_are_not_taken_for_those_of_a_new_base(store, place):
+    await store.open(BaseIdentity("ngram-16"))
+    assert await write(store, Document("d", "Text.")) == {}
+    server = opened(BaseServer(place))
+    await server.call(lambda client: client.collections.delete(place.state))
+    for rebuild in (False, True):
+        with pytest.raises(ConfigurationError, match=f"'{place.state}' at .* is gone"):
+            await opened(WeaviateStore(place)).open(BaseIdentity("ngram-32"), rebuild=rebuild)
+    assert len(await objects_of(place, place.chunks(1))) == 1
+    for name in (place.state, place.documents, place.chunks(1)):
+        await server.call(lambda client, name=name: client.collections.delete(name))
+    await opened(WeaviateStore(place)).open(BaseIdentity("ngram-32"))
+
+
+@pytest.mark.covers("K1")
 async def test_verify_finds_chunks_that_belong_to_nothing_and_documents_that_lack_some(store, place):
     from weaviate.classes.data import DataObject
 
