@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from typing_extensions import override
 
 from groundgraph.core.computation import ComputableTable, Proposal
-from groundgraph.core.errors import ConfigurationError, Problem, SourceUnavailable
+from groundgraph.core.errors import ConfigurationError, Problem, SourceTimeout, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.registry import nearest
@@ -204,7 +204,7 @@ class SqlSource(NamedSource):
         """
         try:
             fields = self._fields_beside_the_loop()
-        except SourceUnavailable:
+        except (SourceUnavailable, SourceTimeout):
             fields = {}
         return as_source_schema(self._name, {**fields, **self._fields}, self._required, self._description)
 

@@ -9,6 +9,7 @@ import pytest
 from asking import ask, ids, opened
 from plant_database import INCIDENTS, PUMPS
 
+from groundgraph import turn_graph
 from groundgraph.core.computation import Proposal
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, SourceTimeout, SourceUnavailable
 from groundgraph.sources.conformance import check_source
@@ -83,6 +84,16 @@ async def test_what_is_no_number_is_left_out_of_what_is_computed_and_told(postgr
         assert "1 rows were left out, their value is no number" in found.content
     by_hall = await asked.run(Proposal("loads", "max", field="tons", group_by=["hall"], order="largest"), {})
     assert by_hall.metadata["groups"] == [["south", 2.5], ["north", 1.5]]
+
+
+@pytest.mark.covers("fault 31")
+async def test_a_view_that_is_too_slow_stops_no_build_and_is_told_by_the_turn(postgres):
+    view = "CREATE VIEW slow AS SELECT id, body, pg_sleep(3)::text AS waited FROM notes"
+    notes = "CREATE TABLE notes (id int PRIMARY KEY, body text)"
+    url = postgres.database("slow", f"{notes}; INSERT INTO notes VALUES (1, 'pump'); {view}")
+    own = source(url, tables=["slow"], postgres=PostgresOptions(statement_timeout=0.5))
+    turn = await turn_graph(sources=[own]).ainvoke({"question": "Which pump?"})
+    assert turn["outcome"] == "unavailable"
 
 
 @pytest.mark.covers("R15")
