@@ -392,11 +392,8 @@ def _show(
     from groundgraph.evals.report import compare as compared
 
     comparison = compared(evaluation, earlier) if earlier else None
-    if earlier and earlier.dataset != evaluation.dataset:
-        told = f"The run in {other} is of another set, '{earlier.dataset}'"
-        note(f"{told}: its {evaluation.unit} are paired with those of '{evaluation.dataset}' by their _id alone.")
-    if earlier and earlier.failures:
-        note(f"The run in {other} had failures: {len(earlier.failures)}.")
+    if earlier:
+        _note_earlier(evaluation, earlier, other)
     if as_json:
         document: dict[str, Any] = evaluation.to_dict()
         if comparison:
@@ -410,6 +407,14 @@ def _show(
         note(f"Failed: {failure['query']}: {failure['reason']}")
     if len(evaluation.failures) > 20:
         note(f"{counted(len(evaluation.failures), 'failure')} in all.")
+
+
+def _note_earlier(evaluation: Evaluation, earlier: Evaluation, other: Path | None) -> None:
+    if earlier.dataset != evaluation.dataset:
+        told = f"The run in {other} is of another set, '{earlier.dataset}'"
+        note(f"{told}: its {evaluation.unit} are paired with those of '{evaluation.dataset}' by their _id alone.")
+    if earlier.failures:
+        note(f"The run in {other} had failures: {len(earlier.failures)}.")
 
 
 def _say_all(

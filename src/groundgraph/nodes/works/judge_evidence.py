@@ -157,11 +157,8 @@ class Judge:
 
     def _ranking(self, view: View, held: _Judgement, *, found: bool, good: bool) -> Ranking:
         style = self._style(view, found=found) if good or not found else "structured"
-        # What a source read as a whole it answers as a whole, whatever words its rows have.
-        is_read = not held.decides and not view.ranking["divider"] and len(held.parts) < 2
-        chance = 1.0 if is_read else round(held.chance, 4)
         ranking: Ranking = {
-            **view.ranking, "answerable": chance, "style": style, "doubt": None, "doubted": None,
+            **view.ranking, "answerable": _told_chance(held, view), "style": style, "doubt": None, "doubted": None,
             "insufficient": False,
         }  # fmt: skip
         if held.needs and held.stated < self._least_stated(held.needs):
@@ -249,6 +246,12 @@ def _is_uncovered(view: View) -> bool:
     """Whether the sources do not cover the question: they answered, and not just for want of a filter."""
     retrievals = view.state["retrievals"].values()
     return absence_outcome(retrievals) == "insufficient" and not all(map(lacks_filter, retrievals))
+
+
+def _told_chance(held: _Judgement, view: View) -> float:
+    """How likely the evidence answers the question: what a source read as a whole, whatever words its rows have."""
+    is_read = not held.decides and not view.ranking["divider"] and len(held.parts) < 2
+    return 1.0 if is_read else round(held.chance, 4)
 
 
 # Gives evidence as it is judged.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import chain
 from typing import Any
@@ -129,12 +129,7 @@ def _only_year(column: str, said: str, month: int, vocabulary: Vocabulary, befor
 def _meant_dates(shape: TableShape, asked: Sequence[str]) -> list[str]:
     """The date columns that a question may mean: the named ones, else the declared, else those that are called date. Of
     "How many patients were there in 2024?" none is meant that is called "birth_date", or "patient_since"."""
-    hidden = _hidden(shape, asked)
-    dated = [
-        one
-        for one in shape.columns
-        if one.kind in ("date", "datetime") and one.name not in hidden and not sets_limit(spaced(one.name))
-    ]
+    dated = _dated(shape, _hidden(shape, asked))
     called = set(chain.from_iterable(map(stems, language_words("computing", "date"))))
     # "orders" names no column of them, but "order_date", or "ordered_on", is the date of one.
     table = set(table_stems(shape))
@@ -144,6 +139,11 @@ def _meant_dates(shape: TableShape, asked: Sequence[str]) -> list[str]:
     plain = [name for name, own in names.items() if own <= called]
     fitting = [names for names in (named, declared, plain) if names]
     return min(fitting, key=lambda names: len(names) > 1, default=[])
+
+
+def _dated(shape: TableShape, hidden: Collection[str]) -> list[Column]:
+    dated = [one for one in shape.columns if one.kind in ("date", "datetime") and one.name not in hidden]
+    return [one for one in dated if not sets_limit(spaced(one.name))]
 
 
 def _hidden(shape: TableShape, asked: Sequence[str]) -> set[str]:

@@ -200,8 +200,7 @@ class SqlEngine(ABC):
         # What the question names stands first, as it was found where it was.
         named = {row.source_id: row for row in self._named_rows(tables, asked)}
         results = list((named | {row.source_id: row for row in found}).values())
-        said = tuple(with_digits(one, routed) for one in said)
-        question = Computable(said, asked.filters, tables.version, asked.top_k)
+        question = Computable(with_digits(said, routed), asked.filters, tables.version, asked.top_k)
         if (note := self._computer.by_rule(question, routed, tables.shapes, _content_of_first(results))) is not None:
             return _behind_note(note, results)[: asked.top_k]
         if selected := self._looked_up(question, routed) or self._selected(question, routed, tables.shapes):

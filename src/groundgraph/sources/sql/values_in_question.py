@@ -148,13 +148,14 @@ def _name_at(
     return max(sizes, default=0)
 
 
-def with_digits(said: str, shapes: Iterable[TableShape]) -> str:
-    """`said` with a number that is written as a word in digits where it stands right before the name of a column of
-    whole numbers: "two seats" as "2 seats"."""
+def with_digits(said: Iterable[str], shapes: Iterable[TableShape]) -> tuple[str, ...]:
+    """The texts `said` with a number that is written as a word in digits where it stands right before the name of a
+    column of whole numbers: "two seats" as "2 seats"."""
     columns = chain.from_iterable(shape.columns for shape in shapes)
     names = {re.escape(spaced(column.name)) for column in columns if column.kind == "integer"}
     called = "|".join(sorted(names)) or "(?!)"
-    return re.sub(rf"(?<![\w-])([^\W\d_]+)(?=\s+({called})(?!\w))", _in_digits, said, flags=re.IGNORECASE)
+    before_one = re.compile(rf"(?<![\w-])([^\W\d_]+)(?=\s+({called})(?!\w))", re.IGNORECASE)
+    return tuple(before_one.sub(_in_digits, text) for text in said)
 
 
 def _in_digits(found: re.Match[str]) -> str:

@@ -158,11 +158,10 @@ class PropertyDialect(FilterDialect[FilteredProperty]):
                 return Pushed(None, exact=False)
             operand = clean_text(operand)
         elif field.holds == "int":
+            if _holds_nearly_all(operator, operand):
+                return Pushed(None, exact=False)
             # An integer property refuses fractions; the nearest whole number on the right side says the same.
             towards = math.ceil if operator in ("gte", "lt") else math.floor
-            if abs(operand) > _LARGEST and (operator in ("lte", "lt")) is (operand > 0):
-                # Nearly all whole numbers are on this side of it.
-                return Pushed(None, exact=False)
             operand = towards(max(-_LARGEST, min(_LARGEST, operand)))
         else:
             operand = float(max(-sys.float_info.max, min(sys.float_info.max, operand)))
@@ -200,6 +199,11 @@ def compared(name: str, operator: str, bound: Any) -> Pushed[Any]:
             return Pushed(None, exact=False)
         operator = "gte" if operator == "gt" else operator
     return Pushed(_COMPARED[operator](queries().Filter.by_property(name), bound), exact=False)
+
+
+def _holds_nearly_all(operator: str, bound: float) -> bool:
+    """Whether nearly all whole numbers are on the side `operator` of a `bound` that is beyond what is compared."""
+    return abs(bound) > _LARGEST and (operator in ("lte", "lt")) is (bound > 0)
 
 
 def _patterns(text: str) -> list[str]:

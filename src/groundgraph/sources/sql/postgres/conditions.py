@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -279,8 +280,7 @@ def _equal_texts(field: Column, values: Sequence[Any]) -> Condition:
     texts = _only_texts(values)
     if field.type == "uuid":
         # As text no index would serve it.
-        uuids = (uuid_text(field.name, text) for text in texts)
-        return _member(column(field.name), _named("uuid", filter(None, uuids)))
+        return _member(column(field.name), _named("uuid", filter(None, map(partial(uuid_text, field.name), texts))))
     if field.labels:
         return _member(column(field.name), _named(field.type, (value for value in texts if value in field.labels)))
     return _member(_text(field), _texts(texts))
@@ -331,18 +331,23 @@ def _in_array(field: Column, value: Any) -> Condition:
     if is_bool:
         held: Condition = literal(value) == any_(here)
         return held
-    if isinstance(value, str) and field.type in ("_float4", "_float8", "_numeric"):
-        # As text the server writes a float 1.0 as 1, and a numeric 1.10 as it is.
-        number = _number_shown_as(field, value)
-        return false() if number is None else _in_array(field, number)
     if isinstance(value, str):
-        texts = here if field.type == "_text" else cast(here, ARRAY(Text))
-        return texts.op("@>", is_comparison=True)(cast(literal([value], ARRAY(Text)), ARRAY(Text)))
+        return _text_in_array(field, value)
     if field.type == "_float4":
         here = cast(cast(here, ARRAY(Text)), ARRAY(Float(53)))
     if field.type not in _NUMBER_ARRAYS or _is_beyond(value, field):
         return false()
     return _bound(value) == any_(here)
+
+
+def _text_in_array(field: Column, text: str) -> Condition:
+    if field.type in ("_float4", "_float8", "_numeric"):
+        # As text the server writes a float 1.0 as 1, and a numeric 1.10 as it is.
+        number = _number_shown_as(field, text)
+        return false() if number is None else _in_array(field, number)
+    here: ColumnElement[Any] = column(field.name)
+    texts = here if field.type == "_text" else cast(here, ARRAY(Text))
+    return texts.op("@>", is_comparison=True)(cast(literal([text], ARRAY(Text)), ARRAY(Text)))
 
 
 def _number_shown_as(field: Column, text: str) -> float | None:
