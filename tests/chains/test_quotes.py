@@ -415,6 +415,20 @@ def test_the_rest_of_a_sentence_that_began_on_the_page_before_does_not_begin_a_q
     assert quote.text.startswith(begins)
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("   seal ring\n      A ring that\n      keeps oil in.", "seal ring  \nA ring that keeps oil in."),
+        # A paragraph that begins further out, one that is set in as a whole, one whose first line ends a clause.
+        ("The seal ring of a pump, of which there are two in each of the halls\n   keeps oil in.", None),
+        ("   A seal ring\n   keeps oil in.", None),
+        ("If the seal leaks,\n   change it.", None),
+    ],
+)
+def test_an_entry_of_a_glossary_is_shown_in_two_lines(text, shown):
+    assert in_markdown(Shape(text), 0, len(text)) == (shown or " ".join(text.split()))
+
+
 def test_a_row_of_a_table_goes_before_a_sentence_that_holds_as_much():
     table = result("Rates:\n\n| Service | Price |\n|---|---|\n| Massage at home | 45 |\n| Massage here | 30 |\n")
     told = result("A massage takes half an hour. Please be quiet.")

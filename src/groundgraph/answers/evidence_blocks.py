@@ -436,6 +436,8 @@ def _line_end(text: str, block: Block, at: int) -> int:
 _CODE = "```"
 # Signs of an item that Markdown does not know.
 _BULLETS = ("o", "•")
+_LONGEST_TERM = 60
+_NO_TERM = (".", "!", "?", ",", ";")
 # What Markdown puts before each line of a quotation.
 _QUOTED = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 
@@ -466,13 +468,23 @@ def _part(text: str, whole: Block, part: Block) -> str:
         return textwrap.dedent(" " * indent_of(text, part.start) + own)
     if part.kind not in ("code", "table", "rows", "figures"):
         quoted = text.startswith(">", whole.start)
-        return " ".join((_QUOTED.sub("", own) if quoted else own).split())
+        return _in_one_line(_QUOTED.sub("", own) if quoted else own, indent_of(text, part.start))
     language, own = code_in(own) if part.start == whole.start else ("", own)
     lines = textwrap.dedent(" " * indent_of(text, part.start) + own).split("\n")
     if part.kind == "table":
         return "\n".join(line.rstrip() for line in lines)
     opening = text[whole.start : whole.end].partition("\n")[0]
     return _fenced(lines, opening if FENCE.match(opening) else None, language)
+
+
+def _in_one_line(own: str, indent: int) -> str:
+    """A paragraph, set in by `indent`, in one line; an entry of a glossary in two, the term and below it what is told
+    of it, which stands further in."""
+    term, _, told = own.partition("\n")
+    further_in = len(told) - len(told.lstrip()) > indent + 1
+    if not further_in or len(term) > _LONGEST_TERM or term.rstrip().endswith(_NO_TERM):
+        return " ".join(own.split())
+    return f"{' '.join(term.split())}  \n{' '.join(told.split())}"
 
 
 def _fenced(lines: Sequence[str], opening: str | None, language: str = "") -> str:
