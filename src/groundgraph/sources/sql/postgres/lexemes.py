@@ -249,9 +249,11 @@ def spellings(question: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     common: dict[str, list[str]] = {}
     for written in WORD.findall(unicodedata.normalize("NFKC", question).casefold()):
+        # Once, and none twice: a text without spaces is one such, and has as many words as letters.
+        upper = () if written.isascii() else dict.fromkeys((written.capitalize(), written.upper()))
+        capitals = [form for form in upper if form != written]
         for word in words(written):
             forms = (common if word in skip else found).setdefault(stem(word), [])
-            capitals = () if written.isascii() else (written.capitalize(), written.upper())
             forms += [form for form in dict.fromkeys((*capitals, word, written)) if form not in forms]
     return found or common
 
