@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from groundgraph.answers.check_numbers import check_numbers
 from groundgraph.answers.citations import CheckedAnswer
 from groundgraph.core.evidence import SourceResult
-from groundgraph.text.numbers import decimal_mark
+from groundgraph.text.numbers import decimal_mark, holds_number
 
 pytestmark = pytest.mark.covers("fault 103", "F6")
 
@@ -321,3 +321,19 @@ def test_a_fence_of_plain_text_is_stated_and_one_of_a_program_is_not(fence, coun
     evidence = SourceResult("The pump is serviced every 90 days.", "1", "docs", "memory")
     answer = CheckedAnswer(f"So it is [1]:\n```{fence}\nserviced every 45 days\n```", "How often?", {1: evidence})
     assert len(check_numbers(answer)) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("The seal lasts thirty days.", True),
+        ("It is changed in May, on a Monday.", True),
+        ("Es wird im März gewechselt.", True),
+        ("It lasts 30 days.", True),
+        # Verbs, of which one begins a longer word with a capital.
+        ("The seal may leak. Maybe they march on.", False),
+        ("The seal leaks.", False),
+    ],
+)
+def test_a_month_that_is_a_verb_too_is_a_number_with_its_capital_only(text, held):
+    assert holds_number(text) is held

@@ -118,9 +118,13 @@ def month_of(word: str) -> int | None:
 
 
 def holds_number(text: str) -> bool:
-    """Whether a number stands in `text`, in digits or as a word, the name of a month among them."""
+    """Whether a number stands in `text`, in digits or as a word, the name of a month among them, with its capital where
+    it is a verb too: "it may leak"."""
     kinds = number_of, scale_of, month_of
-    return any(map(str.isdigit, text)) or any(kind(word) is not None for word in words(text) for kind in kinds)
+    verbs = language_words("number_words", "verbs")
+    small = [verb for verb in verbs if not re.search(rf"\b{verb.capitalize()}\b", text)]
+    said = (word for word in words(text) if word not in small)
+    return any(map(str.isdigit, text)) or any(kind(word) is not None for word in said for kind in kinds)
 
 
 @lru_cache(maxsize=8192)
