@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
-from groundgraph.text.words import fold, is_cyrillic, stem, stop_words, words
+from groundgraph.text.words import content_words, fold, is_cyrillic, stem, words
 
 _PACKAGES = ("pymorphy3", "simplemma")
 # Words whose lemma is remembered.
@@ -105,8 +105,7 @@ def configured_lemmatizer(name: str, languages: Sequence[str], key: str) -> Lemm
 
 def lemmas(text: str, lemmatizer: Lemmatizer) -> list[str]:
     """The lemmas of the content words of `text`, in order and with repetitions; stop words are left out."""
-    skip = stop_words()
-    return [lemmatizer.lemma(word) for word in words(text) if word not in skip]
+    return list(map(lemmatizer.lemma, content_words(words(text))))
 
 
 def query_lemmas(text: str, lemmatizer: Lemmatizer) -> list[str]:

@@ -218,9 +218,13 @@ def stems(text: str) -> list[str]:
 
 def content_stems(spoken: Iterable[str]) -> list[str]:
     """The stems of those of the folded words `spoken` that are no stop words, in order and with repetitions."""
+    return list(map(stem, content_words(spoken)))
+
+
+def content_words(spoken: Iterable[str]) -> Iterator[str]:
+    """Those of the folded words `spoken` that are no stop words, of the language of all of them among others."""
     said = list(spoken)
-    skip = _meaningless_here(said)
-    return list(map(stem, filterfalse(skip.__contains__, said)))
+    return filterfalse(_meaningless_here(said).__contains__, said)
 
 
 def _meaningless_here(said: Sequence[str]) -> frozenset[str]:
