@@ -8,11 +8,14 @@ from dataclasses import replace
 
 import pytest
 from asking import ask, opened
+from growth import growth
 from plant_database import fill
 
 from groundgraph.core.computation import Proposal
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.sources.sql import SqlSource
+from groundgraph.sources.sql.shape import Column, TableShape
+from groundgraph.sources.sql.values_in_question import with_digits
 
 pytestmark = pytest.mark.covers("R15")
 
@@ -114,6 +117,14 @@ async def test_a_number_in_words_before_the_name_of_a_column_is_read_as_one_in_d
     boats = [("Swift", 2), ("Moorhen", 2), ("Heron", 8), ("Barge", 22)]
     source = over("CREATE TABLE boats (name TEXT, seats INTEGER)", boats=boats)
     assert (await by_rule(source, question)).metadata.get("value") == value
+
+
+@pytest.mark.covers("A7", "L20")
+def test_numbers_in_words_before_the_name_of_a_column_are_read_in_linear_time():
+    boats = TableShape("boats", (Column("seats", "integer", "INTEGER"),), (), "", None, ())
+    assert not growth(
+        lambda text: with_digits([text], [boats]), lambda size: "two seats " * (size // 10), (4096, 16384)
+    )
 
 
 @pytest.mark.covers("A7")

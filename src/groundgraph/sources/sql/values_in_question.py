@@ -20,6 +20,8 @@ _SIDES = ("above", "below", "from", "to", "between")
 # What words lose that says something: "C++", "A-", "-3", "status != open", "hall > 3".
 _SIGN = re.compile(r"[+#%<>≤≥≠±~]|!=|(?<!\w)-\d|(?<!\w)\w-(?!\w)")
 YEAR = re.compile(r"[12]\d{3}")
+# Characters of the longest number in words, with room: how far back what stands before one is read.
+_LONGEST_NUMBER = 64
 
 
 @dataclass(frozen=True)
@@ -160,8 +162,9 @@ def with_digits(said: Iterable[str], shapes: Iterable[TableShape]) -> tuple[str,
 
 def _in_digits(found: re.Match[str]) -> str:
     number = number_of(found[1])
-    # Of "twenty five seats" neither is the number.
-    is_part = any(number_of(word) is not None for word in words(found.string[: found.start()])[-1:])
+    # Of "twenty five seats" neither is the number. Only the end of what stands before is read, for the sake of time.
+    before = found.string[max(0, found.start() - _LONGEST_NUMBER) : found.start()]
+    is_part = any(number_of(word) is not None for word in words(before)[-1:])
     return found[1] if number is None or is_part else f"{number:g}"
 
 
