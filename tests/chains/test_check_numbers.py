@@ -333,7 +333,10 @@ def test_a_fence_of_plain_text_is_stated_and_one_of_a_program_is_not(fence, coun
         # Verbs, of which one begins a longer word with a capital.
         ("The seal may leak. Maybe they march on.", False),
         ("The seal leaks.", False),
+        ("It is checked as Section 5.2 and table 3 say, since version 2.", False),
+        ("Der Austausch steht in Abschnitt 5.2, voir le chapitre 4.", False),
+        ("Section 5.2 gives it 30 days.", True),
     ],
 )
-def test_a_month_that_is_a_verb_too_is_a_number_with_its_capital_only(text, held):
+def test_what_is_a_number_that_answers(text, held):
     assert holds_number(text) is held

@@ -119,12 +119,20 @@ def month_of(word: str) -> int | None:
 
 def holds_number(text: str) -> bool:
     """Whether a number stands in `text`, in digits or as a word, the name of a month among them, with its capital where
-    it is a verb too: "it may leak"."""
+    it is a verb too: "it may leak". That of a section or a version tells how much of nothing."""
+    text = _versioned().sub(" ", text)
     kinds = number_of, scale_of, month_of
     verbs = language_words("number_words", "verbs")
     small = [verb for verb in verbs if not re.search(rf"\b{verb.capitalize()}\b", text)]
     said = (word for word in words(text) if word not in small)
     return any(map(str.isdigit, text)) or any(kind(word) is not None for word in said for kind in kinds)
+
+
+@cache
+def _versioned() -> re.Pattern[str]:
+    """The number of a section, a version or the like, with the word before it."""
+    kinds = "|".join(map(re.escape, language_words("numbers", "versions")))
+    return re.compile(rf"\b(?:{kinds})\s\d[\d.]*", re.IGNORECASE)
 
 
 @lru_cache(maxsize=8192)
