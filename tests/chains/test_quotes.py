@@ -68,6 +68,18 @@ PIECES = st.lists(st.tuples(st.lists(st.sampled_from(SENTENCES[:5]), max_size=4)
 
 
 @pytest.mark.guard
+@pytest.mark.parametrize("question", ["What is a file response?", "What is a FileResponse?"])
+def test_the_name_of_a_class_heads_what_its_words_are_of(question):
+    pieces = [
+        SourceResult(text, name, "docs", "memory", score=score, metadata={"section": heading, "headings": [heading]})
+        for name, text, score, heading in (
+            ("a", "A file response of a test is closed.", 5.4, "Tests"),
+            ("b", "Streams what a path leads to, as FileResponse does.", 5.0, "FileResponse"),
+        )
+    ]
+    assert select_quotes(question, pieces)[0].label == 2
+
+
 @pytest.mark.covers("L1")
 @given(PIECES, QUESTIONS, st.floats(0.3, 0.99))
 def test_what_is_left_out_unread_could_not_have_come_close(pieces, question, cut):

@@ -23,7 +23,7 @@ from groundgraph.text.follow_up import asks_for_number, language_words, subjectl
 from groundgraph.text.numbers import holds_number
 from groundgraph.text.original import masked_line
 from groundgraph.text.wording import dotted_names, held_codes, named_codes
-from groundgraph.text.words import stem
+from groundgraph.text.words import spaced, stem
 
 # What a stem of the question counts that the title or the heading path holds in place of the sentence.
 TOPIC = 0.8
@@ -174,7 +174,7 @@ def _headed(asked: Asked, evidence: Sequence[SourceResult]) -> dict[int, float]:
     headed = {
         label: one
         for label, one in enumerate(evidence, 1)
-        if _under(*_names(one), Shape.of(one).heading)[1] == asked.subject
+        if asked.subject in _under(*_names(one), Shape.of(one).heading)[1]
     }
     gains = dict.fromkeys(headed, HEADED)
     places = sorted(
@@ -193,7 +193,7 @@ def _candidates_in(
     label: int, result: SourceResult, asked: Asked, first: SourceResult, least: float, headed: float
 ) -> list[Candidate]:
     content, shape = result.content, Shape.of(result)
-    under, heading = _under(*_names(result), shape.heading)
+    under, headings = _under(*_names(result), shape.heading)
     # "How many" alone in a heading is no sign that it has what "How many suppliers?" asks for.
     named = frozenset[str]() if asked.subject.isdisjoint(under) else under & asked.stems
     weights = weights_held(content, asked.weights, shape.running)
@@ -202,7 +202,7 @@ def _candidates_in(
     if not named and not any(weights) and closest < NEAR_ENOUGH:
         return []
     discount = _discount(label, result, first)
-    about = headed + (ABOUT * 2 * len(heading & asked.stems) / (len(heading) + len(asked.stems)) if named else 0.0)
+    about = headed + (ABOUT * max(_likeness(heading, asked.stems) for heading in headings) if named else 0.0)
     held_by_one = max(weights, default=0.0) / asked.total + asked.marked(content)
     own_sentences = sentences_of(content, shape.running)
     terms = [asked.defined(one, content) for one in own_sentences]
@@ -277,7 +277,15 @@ def _names(result: SourceResult) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=4096)
-def _under(title: str, section: str, heading: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The stems of all that a piece of evidence stands under, and those of its own heading."""
+def _under(title: str, section: str, heading: str) -> tuple[frozenset[str], tuple[frozenset[str], ...]]:
+    """The stems of all that a piece of evidence stands under, and those of its own heading, as it is written, and of
+    the words that a name in it is made of: `FileResponse` heads what a response that is a file is."""
     # The number of a section says nothing of what it is about.
-    return stems_of(title) | stems_of(section), stems_of(_NUMBERING.sub("", heading or title))
+    own = _NUMBERING.sub("", heading or title)
+    above = stems_of(title) | stems_of(section)
+    return above | stems_of(spaced(section)), tuple({stems_of(own), stems_of(spaced(own))})
+
+
+def _likeness(heading: frozenset[str], asked: frozenset[str]) -> float:
+    """The share of both that a heading and a question have in common."""
+    return 2 * len(heading & asked) / (len(heading) + len(asked))
