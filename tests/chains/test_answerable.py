@@ -164,6 +164,8 @@ def test_the_words_that_no_piece_holds_are_named_as_the_question_writes_them():
     assert missing_words("Since when may someone still use a widget per week?", evidence) == ["may", "use", "week"]
     assert missing_words("Darf ich Tokens benutzen, und möchte es jemand?", evidence) == ["benutzen"]
     assert missing_words("tokens", []) == ["tokens"]
+    assert missing_words("What happens to the widget in Peru?", evidence) == ["Peru"]
+    assert missing_words("Was passiert mit Tokens, und was bedeutet Token?", evidence) == []
 
 
 @given(TEXTS, st.lists(TEXTS, max_size=4))

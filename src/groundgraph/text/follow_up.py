@@ -60,7 +60,7 @@ def language_words(*path: str) -> dict[str, Any]:
 
 @cache
 def asked_for() -> frozenset[str]:
-    """The phrases of all languages with which is asked for a number, a time or a name."""
+    """The phrases of all languages with which is asked for a number, a time, a name, what happens or what is meant."""
     kinds = chain.from_iterable(language_data(language, "asks_for").values() for language in LANGUAGES)
     return frozenset(chain.from_iterable(kinds))
 
