@@ -26,7 +26,9 @@ _LINE_BREAK = "\x1e"
 RAISED, LOWERED = "\x1f", "\x1d"
 # Behind a term, which stands with the paragraph that says what it means: alone it would answer for that.
 _TERM = "\x1c"
-_TERM_ALONE = re.compile(r"\x1c(\n\n(?![#>|`-]|\d+\. ))?")
+_BEHIND_TERM = re.compile(r"\x1c(?:\n\n?( *)(?=[^\s#>|`-])(?!\d+\. )(?=([^\x1c\n]*\x1c)?))?")
+# What it means is set in as an entry of a glossary is, which tells it from a sentence that goes on in the next line.
+_SET_IN = " " * 4
 _RAISED_BEHIND = re.compile(
     r"(?<=[^\W\d_]|[)\]])\x1f([+−-]?[0-9]+)|(?<=[0-9])([\x1d\x1f])(?=[0-9+−-]|[ikmnxyz]\b)|[\x1d\x1f]"
 )
@@ -54,7 +56,7 @@ def html_markdown(root: Any) -> str:
         said = formula.get("alttext") or formula.findtext(".//annotation") or "[formula]"
         formula.clear(keep_tail=True)
         formula.text = said
-    return _TERM_ALONE.sub(lambda found: "\n" if found[1] else "", "\n\n".join(_block(root))) + "\n"
+    return _BEHIND_TERM.sub(_meaning, "\n\n".join(_block(root))) + "\n"
 
 
 def with_raised(text: str) -> str:
@@ -174,6 +176,13 @@ def _quoted(node: Any) -> Iterator[str]:
 
 def _term(node: Any) -> Iterator[str]:
     yield from (f"{words}{_TERM}" for words in _blocks(node))
+
+
+def _meaning(found: re.Match[str]) -> str:
+    """What stands between a term and what it means, or another term that means the same."""
+    if found[1] is None:
+        return ""
+    return f"\n{found[1]}{'' if found[2] else _SET_IN}"
 
 
 def _paragraph(parts: list[str]) -> Iterator[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from groundgraph.answers.evidence_blocks import Shape, in_markdown
+from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.ingest.blocks import markdown_blocks
 from groundgraph.ingest.load_html import html_markdown
 
@@ -28,8 +30,10 @@ def markdown(body: str) -> str:
         ("<ol start=5><li>a<li>b<li value=9>c<li>d</ol>", "5. a\n6. b\n9. c\n10. d\n"),
         ("<ol reversed><li>a<li>b</ol><ol type=a start=2><li>c</ol>", "2. a\n1. b\n\nb. c\n"),
         ("<ol><li>a</li><ul><li>x</li></ul><li>b</li></ol>", "1. a\n   - x\n2. b\n"),
-        ("<dl><dt>a<dt>b<dd>c<dd>d<dt>e<dd><ul><li>f</ul></dl>", "a\nb\nc\n\nd\n\ne\n\n- f\n"),
-        ("<ul><li><dl><dt>a</dt><dd><p>b</p></dd></dl></li></ul>", "- a\n  b\n"),
+        ("<dl><dt>a<dt>b<dd>c<dd>d<dt>e<dd><ul><li>f</ul></dl>", "a\nb\n    c\n\nd\n\ne\n\n- f\n"),
+        ("<ul><li><dl><dt>a</dt><dd><p>b</p></dd></dl></li></ul>", "- a\n      b\n"),
+        ("<ul><li><dl><dt>a</dt><dd><ul><li>b</ul></dd></dl></li><li><dl><dt>c</dl></ul>", "- a\n  - b\n- c\n"),
+        ("<dl><div><dt>a</dt><dd>b<br>c</dd></div><div><dt>d</dt></div></dl><dl><dt>e", "a\n    b\nc\n\nd\ne\n"),
         ("<blockquote><p>a</p><p>b</p></blockquote>", "> a\n>\n> b\n"),
         ("<pre>\n a\n  b\n</pre>", "```\n a\n  b\n```\n"),
         ("<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````\n"),
@@ -52,6 +56,13 @@ def markdown(body: str) -> str:
 )
 def test_elements_are_marked_and_words_stay_as_they_are(body, expected):
     assert markdown(body) == expected
+
+
+def test_a_definition_list_is_read_as_a_glossary():
+    text = markdown("<dl><dt>seal ring</dt><dd>Keeps oil in.</dd><dt>valve</dt><dd>Lets oil out.</dd></dl>")
+    assert in_markdown(Shape(text), 0, len(text)) == "seal ring  \nKeeps oil in.\n\nvalve  \nLets oil out."
+    # Ruled out as code, what a term means would answer nothing.
+    assert [one.quotable for one in sentences_of(text)] == [True, True]
 
 
 @pytest.mark.parametrize("text", ["# include", "```", "---", "===", "&gt; quoted"])
