@@ -103,7 +103,9 @@ def _check_xml(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, kind: str) -> N
 MAX_TREE = 20 * MEGABYTE
 # mammoth counts each list from 1, and tells neither where Word begins to count nor what it counts with.
 _COUNTED = "".join(f"\np:ordered-list({level + 1}) => {'ul|ol > li > ' * level}ul > li:fresh" for level in range(5))
-_STYLES = f"p[style-name='Title'] => h1.title:fresh\np[style-name='Subtitle'] => p:fresh{_COUNTED}"
+# Without a mark the words on both sides of a break would be one.
+_BROKEN = "\nbr[type='page'] => br\nbr[type='column'] => br"
+_STYLES = f"p[style-name='Title'] => h1.title:fresh\np[style-name='Subtitle'] => p:fresh{_COUNTED}{_BROKEN}"
 _IGNORED = re.compile(r"An unrecognised element was ignored: (.*)")
 
 

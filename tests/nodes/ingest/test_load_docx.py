@@ -34,6 +34,12 @@ def test_the_title_of_a_document_is_its_style_or_its_only_heading(style, title):
     assert load_docx(docx(body), "a.docx").title == title
 
 
+@pytest.mark.parametrize("kind", ["", ' w:type="page"', ' w:type="column"'])
+def test_words_before_and_behind_a_break_stay_two(kind):
+    body = f"<w:p><w:r><w:t>Oil it.</w:t><w:br{kind}/><w:t>Pump 17</w:t></w:r></w:p><w:p><w:r><w:br{kind}/></w:r></w:p>"
+    assert load_docx(docx(body), "a.docx").text == "Oil it.\nPump 17\n"
+
+
 def test_hidden_text_is_left_out_and_told():
     hidden = "<w:p><w:r><w:rPr><w:vanish{}/></w:rPr><w:t>{}</w:t></w:r><w:r><w:t>It is red.</w:t></w:r></w:p>"
     body = hidden.format("", "Secret. ") + hidden.format(' w:val="0"', "Shown. ")
