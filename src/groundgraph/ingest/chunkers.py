@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from groundgraph.core.chain import Chunker
-from groundgraph.core.document import PDF, RECORDS, Chunk, Document, Part
+from groundgraph.core.document import PDF, PPTX, RECORDS, Chunk, Document, Part
 from groundgraph.ingest.blocks import LINE_END, Block, document_blocks
 from groundgraph.models.call_model import ChainModel, Passage
 from groundgraph.resilience.blocking import call_chain
@@ -136,7 +136,8 @@ class HeadingChunker:
 
     A heading line belongs to the first chunk of its section, and a heading without text of its own to the
     first chunk below it, so that every visible character of the body is in exactly one chunk. Chunks are
-    slices of the original text. The heading path goes on from page to page. A record that fits is one chunk.
+    slices of the original text. The heading path goes on from page to page, and from no slide to the next. A record
+    that fits is one chunk.
 
     Args:
         max_chunk_size: characters that no chunk exceeds, at least 1.
@@ -170,7 +171,8 @@ class HeadingChunker:
             if is_record and 0 < end - start <= self.max_chunk_size:
                 chunks.append(chunk_of(document, part, len(chunks), start, end))
             elif start < end:
-                section = self._cut(document, part, _Section() if is_record else section, chunks)
+                begins = is_record or document.media_type == PPTX
+                section = self._cut(document, part, _Section() if begins else section, chunks)
         return chunks
 
     def _cut(self, document: Document, part: Part, section: _Section, chunks: list[Chunk]) -> _Section:

@@ -37,6 +37,12 @@ def test_titles_texts_tables_and_notes_stand_on_their_slide():
     assert all(document.text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
 
 
+@pytest.mark.covers("B12")
+def test_a_slide_without_a_title_does_not_stand_under_that_of_the_slide_before():
+    document = load_pptx(pptx([("Pumps", ["Pump 17 is red."]), ("", ["Doors are locked."])]), "deck.pptx")
+    assert [chunk.headings for chunk in HeadingChunker()(document)] == [("Pumps",), ()]
+
+
 @pytest.mark.covers("B12", "A16")
 async def test_a_slide_is_cited_by_its_number(tmp_path):
     (tmp_path / "deck.pptx").write_bytes(DECK)
