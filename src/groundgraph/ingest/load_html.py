@@ -218,7 +218,15 @@ def _instead(node: Any) -> str | None:
         # The mark of a note, which is no part of the word or the number before it.
         mark = "".join(node.itertext()).strip().strip("[]")
         return f"[{mark}]"
-    return None
+    return "" if node.tag == "a" and _leads_to_itself(node) else None
+
+
+def _leads_to_itself(link: Any) -> bool:
+    """Whether a link without words leads to what it stands in, as the "¶" behind the headings of manuals."""
+    target = link.get("href", "").removeprefix("#")
+    if not target or any(map(str.isalnum, "".join(link.itertext()))):
+        return False
+    return any(target == above.get("id") for above in link.iterancestors())
 
 
 def _words(text: str) -> str:

@@ -34,6 +34,11 @@ def markdown(body: str) -> str:
         ("<ul><li><dl><dt>a</dt><dd><p>b</p></dd></dl></li></ul>", "- a\n      b\n"),
         ("<ul><li><dl><dt>a</dt><dd><ul><li>b</ul></dd></dl></li><li><dl><dt>c</dl></ul>", "- a\n  - b\n- c\n"),
         ("<dl><div><dt>a</dt><dd>b<br>c</dd></div><div><dt>d</dt></div></dl><dl><dt>e", "a\n    b\nc\n\nd\ne\n"),
+        (
+            "<section id=a><h2>A<a href='#a'>¶</a></h2><p>b<a href='#n'>*</a> <a href='#a'>a</a></section>",
+            "## A\n\nb* a\n",
+        ),
+        ("<dl><dt id=f><code>f()</code><a href='#f'>¶</a><dd>b</dl>", "f()\n    b\n"),
         ("<blockquote><p>a</p><p>b</p></blockquote>", "> a\n>\n> b\n"),
         ("<pre>\n a\n  b\n</pre>", "```\n a\n  b\n```\n"),
         ("<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````\n"),
