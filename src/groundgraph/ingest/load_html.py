@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from groundgraph.core.errors import IngestError
 from groundgraph.ingest.read_file import optional_package
+from groundgraph.ingest.records import double_head
 
 # The content of a web page as Markdown: its words as they are, its headings, lists, code and tables marked.
 
@@ -77,7 +78,8 @@ def is_layout(table: Any) -> bool:
 
 
 def table_rows(table: Any) -> list[list[str]]:
-    """The cells of each row that has any text; one that spans rows stands in each of them.
+    """The cells of each row that has any text; one that spans rows stands in each of them. Two rows that name the
+    columns together are one.
 
     Raises:
         IngestError: the spans of its cells repeat the table many times over.
@@ -87,6 +89,8 @@ def table_rows(table: Any) -> list[list[str]]:
     below: dict[int, tuple[str, int]] = {}
     given = [[(_cell_text(cell), cell) for cell in row.xpath("./td|./th")] for row in table.iter("tr")]
     left = _MOST_REPEATED * sum(len(text) + _CELL for row in given for text, _ in row)
+    if head := _double_head(given):
+        rows, given = [head], given[2:]
     for row in given:
         spread = list(_spread(row, below))
         left -= _size(spread) - _size(text for text, _ in row)
@@ -95,6 +99,27 @@ def table_rows(table: Any) -> list[list[str]]:
         if any(text for text, _ in row):
             rows.append(spread)
     return rows
+
+
+def _double_head(given: Sequence[Sequence[tuple[str, Any]]]) -> list[str]:
+    """The names of the columns where the first two rows have them together, which a cell that reaches from one into the
+    other tells, or that all their cells are marked as names; none elsewhere."""
+    head, body = given[:2], given[2:]
+    # A cell alone in its row is a title.
+    if not body or len(head[0]) < 2:
+        return []
+    first, second = ([_spans(cell) for _, cell in row] for row in head)
+    reach = {rows for _, rows in first}
+    marked = all(cell.tag == "th" for row in head for _, cell in row)
+    if not reach <= {1, 2} or not (marked or 2 in reach) or any(rows > 1 for _, rows in second):
+        return []
+    above = [
+        ("" if at and rows > 1 else text, columns > 1, rows > 1)
+        for (text, _), (columns, rows) in zip(head[0], first, strict=True)
+        for at in range(columns)
+    ]
+    wide = zip(head[1], second, strict=True)
+    return double_head(above, [said for (text, _), (columns, _) in wide for said in [text, *[""] * (columns - 1)]])
 
 
 def _size(texts: Iterable[str]) -> int:
@@ -112,8 +137,8 @@ def _spread(given: list[tuple[str, Any]], below: dict[int, tuple[str, int]]) -> 
         while column in above:
             yield above[column][0]
             column += 1
-        rows = _number(cell.get("rowspan"))
-        for said in [text, *[""] * (_number(cell.get("colspan")) - 1)]:
+        columns, rows = _spans(cell)
+        for said in [text, *[""] * (columns - 1)]:
             if rows > 1:
                 below[column] = (said, rows - 1)
             yield said
@@ -122,6 +147,11 @@ def _spread(given: list[tuple[str, Any]], below: dict[int, tuple[str, int]]) -> 
         yield above[column][0]
         column += 1
     below |= {at: (text, rows - 1) for at, (text, rows) in above.items() if rows > 1}
+
+
+def _spans(cell: Any) -> tuple[int, int]:
+    """Of how many columns and rows a cell is."""
+    return _number(cell.get("colspan")), _number(cell.get("rowspan"))
 
 
 def _number(given: str | None) -> int:

@@ -24,7 +24,7 @@ from groundgraph.core.evidence import jsonable
 from groundgraph.ingest.load_html import LOWERED, RAISED, html_markdown, with_raised
 from groundgraph.ingest.load_text import first_heading
 from groundgraph.ingest.read_file import MAX_CHARS, MEGABYTE, optional_package
-from groundgraph.ingest.records import Records, field_names, left_out, shown
+from groundgraph.ingest.records import Records, double_head, field_names, left_out, shown
 from groundgraph.text.original import FILE_ROW, FILE_SHEET, FILE_SLIDE
 
 # The zip archive that a Word or Excel file is, checked before anything is unpacked.
@@ -268,8 +268,8 @@ def _without_warnings() -> Iterator[None]:
         yield
 
 
-# A cell that spans rows; the formats that show a number as a percentage, without the words in them.
-_MERGED = re.compile(rb'mergeCell ref="([A-Z]{1,3})([0-9]{1,7}):[A-Z]{1,3}([0-9]{1,7})"')
+# A cell that spans others; the formats that show a number as a percentage, without the words in them.
+_MERGED = re.compile(rb'mergeCell ref="([A-Z]{1,3})([0-9]{1,7}):([A-Z]{1,3})([0-9]{1,7})"')
 _HIDDEN = re.compile(rb'<(?:\w+:)?(?:row|col) [^>]*?\bhidden="(?:1|true)"[^>]*>')
 _NUMBERS = re.compile(rb' (r|min|max|outlineLevel)="([0-9]{1,7})"')
 _MAX_COLUMNS = 16_384
@@ -300,7 +300,7 @@ def _add_sheets(records: Records, workbook: Any, archive: zipfile.ZipFile) -> li
 
 
 def _add_sheet(records: Records, sheet: str, rows: Iterator[_Row], layout: _Layout) -> None:
-    title, head, below = _headed(rows)
+    title, head, below = _headed(rows, layout)
     table = _Table(sheet, title, head)
     # Rows without an empty one between them have the same distance from their place among those that are not.
     for _, group in groupby(enumerate(below), key=lambda one: one[1][0] - one[0]):
@@ -362,16 +362,20 @@ def _titles(rows: Iterable[_Row]) -> str:
     return " ".join(text for _, cells in rows for text, _ in cells if text)
 
 
-def _headed(rows: Iterator[_Row]) -> tuple[str, list[_Cell], Iterator[_Row]]:
+def _headed(rows: Iterator[_Row], layout: _Layout) -> tuple[str, list[_Cell], Iterator[_Row]]:
     """The title of a table, the row that names its fields, and the rows below it. A title stands alone in its row,
-    above a row of names."""
+    above a row of names; two rows that name the fields together are one."""
     lead: list[_Row] = [(0, [])]
     for row in rows:
         lead.append(row)
         if _filled(row) > 1 or len(lead) > _MAX_TITLES + 1:
             break
     head = len(lead) - 1 if _names_fields(lead[-1]) else min(1, len(lead) - 1)
-    return _titles(lead[:head]), lead[head][1], chain(lead[head + 1 :], rows)
+    below = chain(lead[head + 1 :], rows)
+    second = [*islice(below, 1)]
+    if names := second and layout.double_head(lead[head], second[0]):
+        return _titles(lead[:head]), [(name, name) for name in names], below
+    return _titles(lead[:head]), lead[head][1], chain(second, below)
 
 
 def _filled(row: _Row) -> int:
@@ -448,9 +452,12 @@ def _layout(archive: zipfile.ZipFile, path: str) -> _Layout:
         layout.hide(block)
         end = block
     # They stand behind the last cell.
-    for column, first, last in _MERGED.findall(end):
+    for left, first, right, last in _MERGED.findall(end):
+        column = numbered(left.decode()) - 1
         if int(last) > int(first):
-            layout.merged.setdefault(int(first), []).append((numbered(column.decode()) - 1, int(last)))
+            layout.merged.setdefault(int(first), []).append((column, int(last)))
+        if left != right:
+            layout.across.setdefault(int(first), {})[column] = numbered(right.decode())
     if b"<filterColumn" in end:
         # A filter is taken off with a click, and hides what the file is about.
         layout.rows.clear()
@@ -463,6 +470,8 @@ class _Layout:
 
     Attributes:
         merged: by the row in which they begin, column (from 0) and last row of the cells that span rows.
+        across: by the row in which they begin, first column (from 0) and the one behind the last of the cells that span
+            columns.
         rows: the numbers of those that are hidden.
         columns: the numbers, from 0, of those that are hidden.
         lost: whether any text was left out with them.
@@ -470,10 +479,28 @@ class _Layout:
     """
 
     merged: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    across: dict[int, dict[int, int]] = field(default_factory=dict)
     rows: set[int] = field(default_factory=set)
     columns: set[int] = field(default_factory=set)
     lost: bool = False
     doubts: list[str] = field(default_factory=list)
+
+    def double_head(self, above: _Row, below: _Row) -> list[str]:
+        """The names of the fields where both rows have them together, which a cell that reaches from one into the other
+        tells; none elsewhere."""
+        number, cells = above
+        reach = dict(self.merged.get(number, ()))
+        if {*reach.values()} != {number + 1} or below[0] != number + 1 or below[0] in self.merged:
+            return []
+        told: list[tuple[str, bool, bool]] = []
+        while len(told) < max(len(cells), len(below[1])):
+            at = len(told)
+            end = max(at + 1, min(self.across.get(number, {}).get(at, 0), _MAX_COLUMNS))
+            text = cells[at][0] if at < len(cells) else ""
+            told += [
+                ("" if at in reach and column > at else text, end > at + 1, at in reach) for column in range(at, end)
+            ]
+        return double_head(told, [text for (text, _), (_, _, taken) in zip(below[1], told, strict=False) if not taken])
 
     def hide(self, block: bytes) -> None:
         """Note what some XML of the sheet hides, but for what a click on its outline shows."""

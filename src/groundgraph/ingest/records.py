@@ -23,6 +23,8 @@ MAX_RECORDS = 200_000
 MAX_FIELDS = 2_000
 _SPACE = "\n\n"
 _NAMED = 10
+# More is no name of a column.
+_LONGEST_NAME = 100
 
 
 class Records:
@@ -101,6 +103,23 @@ def field_names(header: Iterable[Any]) -> list[str]:
         following[wanted] = again
         names[name] = None
     return list(names)
+
+
+def double_head(above: Iterable[tuple[str, bool, bool]], below: Sequence[str]) -> list[str]:
+    """The names of columns that stand in two rows, where cells of the first span several of the second; none where the
+    second row names nothing.
+
+    Args:
+        above: at each column the text of the first row there, whether its cell spans columns, and whether it reaches
+            into the second row.
+        below: the cells of the second row in the columns into which none reaches.
+    """
+    own = iter(below)
+    told = [(text, "" if reaches else next(own, ""), spans) for text, spans, reaches in above]
+    if next(own, None) is not None or max(len(text) + len(said) for text, said, _ in told) > _LONGEST_NAME:
+        return []
+    both = [spans for text, said, spans in told if text and said]
+    return [" ".join(filter(None, (text, said))) for text, said, _ in told] if both and all(both) else []
 
 
 def left_out(places: Sequence[str], what: str, reason: str) -> list[str]:

@@ -90,6 +90,27 @@ def test_a_cell_that_spans_rows_stands_in_each_and_one_that_spans_columns_once()
     ]
 
 
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        ("<tr><td rowspan=2>Part<td colspan=2>Size<tr><td>from<td>to", "| Part | Size from | Size to |"),
+        ("<tr><td rowspan=2 colspan=2>Part<td colspan=2>Size<tr><td>from<td>to", "| Part |  | Size from | Size to |"),
+        ("<tr><th><th colspan=2>2026<tr><th>City<th>a<th>b", "| City | 2026 a | 2026 b |"),
+        # No names: a row below a title, below two cells of a row, below cells that all stand for themselves.
+        ("<tr><th colspan=2>Prices<tr><th>Part<th>Price", None),
+        ("<tr><td>Part<td colspan=2>Size<tr><td>Valve<td>1<td>2", None),
+        ("<tr><th>Part<th>Size<tr><th>Valve<th>1", None),
+        ("<tr><td rowspan=2>Valve<td>small<td>9<tr><td>large<td>13", None),
+        ("<tr><td rowspan=3>Part<td colspan=2>Size<tr><td>from<td>to", None),
+        ("<tr><td rowspan=2>Part<td colspan=2>Size<tr><td>from<td>to<td>more", None),
+        (f"<tr><td rowspan=2>Part<td colspan=2>{'Size ' * 30}<tr><td>from<td>to", None),
+    ],
+)  # fmt: skip
+def test_two_rows_that_name_the_columns_together_are_one(rows, names):
+    first, _, second, *_ = markdown(f"<table>{rows}<tr><td>Nut<td>3<td>4</table>").splitlines()
+    assert (first if names else None, "Nut" in second) == (names, bool(names))
+
+
 def test_a_row_without_text_is_left_out_and_empty_cells_stay():
     rows = "<tr><th>a</th><th>b</th></tr><tr><td></td><td> </td></tr><tr><td></td><td>2</td></tr>"
     assert markdown(f"<table>{rows}</table>") == "| a | b |\n|---|---|\n|  | 2 |\n"

@@ -327,6 +327,28 @@ def test_a_sheet_is_read_as_it_is_seen():
 
 
 @pytest.mark.parametrize(
+    ("merged", "names"),
+    [
+        (["B1:C1", "A1:A2", "D1:D2"], ["Part", "Size from", "Size to", "Price"]),
+        # What reaches into no row of names, or further, or tells of no column that another spans.
+        (["B1:C1"], ["Part", "Size", "column 3", "Price"]),
+        (["B1:C1", "A1:A3", "D1:D2"], ["Part", "Size", "column 3", "Price"]),
+        (["A1:A2"], ["Part", "Size", "column 3", "Price"]),
+    ],
+)
+def test_two_rows_that_name_the_fields_together_are_one(merged, names):
+    def edit(workbook):
+        for line in (["Part", "Size", None, "Price"], [None, "from", "to"], ["Valve", 1, 2, 9]):
+            workbook.active.append(line)
+        for cells in merged:
+            workbook.active.merge_cells(cells)
+
+    document = load_xlsx(edited_xlsx(edit), "a.xlsx")
+    assert [*rows(document)[-1]][:-1] == names
+    assert (document.parts[-1].metadata["file_row"], len(document.parts)) == (3, 2 - (" to" in names[2]))
+
+
+@pytest.mark.parametrize(
     ("below", "last", "read"),
     [
         ([["Staff"], ["name", "phone"], ["Ada", 555]], {"name": "Ada", "phone": 555}, 2),
