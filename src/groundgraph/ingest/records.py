@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -65,17 +66,17 @@ class Records:
         if self._end > MAX_CHARS:
             raise IngestError(f"its records have more than {MAX_CHARS:_} characters; split it, or make it a SQL source")
 
-    def document(self, name: str, warnings: Sequence[str]) -> Document:
-        """The document called `name` with the records so far.
+    def document(self, name: str, warnings: Sequence[str], title: str = "") -> Document:
+        """The document called `name` with the records so far; without a `title` it has that of its file.
 
         Raises:
             IngestError: there are none.
         """
         if not self._parts:
             raise IngestError("; ".join(["it holds no records", *warnings]))
-        title = {"title": Path(name).stem}
+        about = {"title": title or Path(name).stem}
         text = _SPACE.join(self._texts)
-        return Document(name, text, RECORDS, title, 0, tuple(warnings), parts=tuple(self._parts))
+        return Document(name, text, RECORDS, about, 0, tuple(warnings), parts=tuple(self._parts))
 
 
 def _text(fields: Iterable[tuple[str, str, Any]]) -> str:
@@ -143,6 +144,10 @@ _TYPES: tuple[tuple[Callable[[str], Any], Callable[[str], Any]], ...] = (
     (lambda cell: cell.lower() in _BOOLEANS, lambda cell: _BOOLEANS[cell.lower()]),
 )
 _SAMPLE_LINES = 50
+# Above the row that names the fields: a title, and a line below it.
+_MAX_TITLES = 2
+# More of them say no more of a file.
+_MAX_DOUBTS = 3
 # What spreadsheet programs read in place of showing it.
 _SAID = re.compile(r"\"?sep=([,;|\t])\"?[,;|]*", re.IGNORECASE)
 
@@ -150,7 +155,8 @@ _SAID = re.compile(r"\"?sep=([,;|\t])\"?[,;|]*", re.IGNORECASE)
 def load_csv(text: str, warnings: list[str], name: str, *, delimiters: str = "\t;|,") -> Document:
     """The document with a record for each row of `text` below its first, which names the fields.
 
-    A column of numbers only, or of true and false only, has values of that type. A row with another number of cells
+    What stands alone above an empty line is a title. A row behind an empty line may name the fields of another table. A
+    column of numbers only, or of true and false only, has values of that type. A row with another number of cells
     than the first, or with a quote out of place, is left out with a warning.
 
     Args:
@@ -164,17 +170,36 @@ def load_csv(text: str, warnings: list[str], name: str, *, delimiters: str = "\t
         IngestError: it holds no records, or too many.
     """
     lines = text.split("\n")
-    table = _Table()
     said = _SAID.fullmatch(lines[0])
     delimiter = said[1] if said else _delimiter(lines[:_SAMPLE_LINES], delimiters)
-    for where, row in _rows(lines, delimiter, 1 if said else 0):
-        table.take(where, row)
-    told = [
-        *warnings,
-        *left_out(table.ragged, "rows were", f"they do not have the {table.width} cells of the first"),
-        *left_out(table.broken, "rows were", "a quote is out of place or a cell is too long"),
-    ]
-    return _records(table.rows, table.places).document(name, told)
+    tables, doubts = [_Table()], list[str]()
+    for block in _blocks(_rows(lines, delimiter, 1 if said else 0)):
+        lead = [*islice(block, 2)]
+        if tables[-1].ends_before(lead, doubts):
+            tables.append(_Table())
+        for where, row in chain(lead, block):
+            tables[-1].take(where, row)
+    told = [*warnings, *(said for table in tables for said in table.left_out()), *doubts[:_MAX_DOUBTS]]
+    title = tables.pop(0).title if len(tables) > 1 and tables[0].title else ""
+    records = Records()
+    for table in tables:
+        table.add_to(records)
+    return records.document(name, told, title)
+
+
+def _blocks(rows: Iterator[_Read]) -> Iterator[Iterator[_Read]]:
+    """The rows between which none is empty."""
+    number, last, empty = 0, 0, False
+
+    def block(read: _Read) -> int:
+        nonlocal number, last, empty
+        where, row = read
+        behind = empty or where.first > last + 1
+        last, empty = where.last, row is not None and not any(map(str.strip, row))
+        number += behind or empty
+        return number
+
+    return (group for _, group in groupby(rows, key=block))
 
 
 @dataclass
@@ -192,6 +217,66 @@ class _Table:
     places: list[dict[str, Any]] = field(default_factory=list)
     ragged: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
+    # How many rows were looked at for what is in their columns: words, and numbers.
+    _seen: int = 1
+    _worded: set[int] = field(default_factory=set)
+    _counted: set[int] = field(default_factory=set)
+
+    @property
+    def title(self) -> str:
+        """The words of what names no fields, but what stands below it; empty where there are records."""
+        alone = len(self.rows) == 1 or (self.width == 1 and len(self.rows) <= _MAX_TITLES)
+        return " ".join(cell for row in self.rows for cell in row if cell) if alone else ""
+
+    def ends_before(self, lead: Sequence[_Read], doubts: list[str]) -> bool:
+        """Whether the first row behind an empty one names the fields of another table: it has words alone, and stands
+        below a title, has another number of cells, as the next row has, or words in several columns that have none
+        here.
+
+        Args:
+            lead: it and the next row.
+            doubts: takes in what may be such a row.
+        """
+        if not self.rows or len(lead) < 2 or any(row is None for _, row in lead):
+            return False
+        (where, row), (_, following) = lead
+        names = [cell.strip() for cell in row]
+        if len(names) < 2 or not all(any(map(str.isalpha, name)) for name in names):
+            return False
+        alone = len(self.rows) == 1 < self.width and sum(map(bool, self.rows[0])) == 1
+        other = len(following) == len(names) != self.width
+        counted = len(self._numbers()) if len(names) == self.width else 0
+        ends = alone or other or counted > 1
+        if counted == 1 and not ends:
+            doubts.append(f"{where} may name the fields of another table; it was read as a row")
+        elif ends and not self.title:
+            doubts.append(f"{where} was read as the names of the fields of another table")
+        return ends
+
+    def _numbers(self) -> set[int]:
+        """The columns that have numbers and no words."""
+        for row in self.rows[self._seen :]:
+            for at, cell in enumerate(row):
+                if cell:
+                    (self._counted if _NUMBER.fullmatch(cell) else self._worded).add(at)
+        self._seen = len(self.rows)
+        return self._counted - self._worded
+
+    def left_out(self) -> list[str]:
+        """The warnings."""
+        return [
+            *left_out(self.ragged, "rows were", f"they do not have the {self.width} cells of the first"),
+            *left_out(self.broken, "rows were", "a quote is out of place or a cell is too long"),
+        ]
+
+    def add_to(self, records: Records) -> None:
+        """Adds a record for each row below the first."""
+        if self.rows:
+            names = field_names(self.rows[0])
+            columns = [_typed([row[place] for row in self.rows[1:]]) for place in range(len(names))]
+            for number, row in enumerate(self.rows[1:]):
+                cells = [(name, row[at], columns[at][number]) for at, name in enumerate(names)]
+                records.add(cells, self.places[number + 1])
 
     @property
     def width(self) -> int:
@@ -222,14 +307,18 @@ class _Table:
 
 
 def _delimiter(sample: Sequence[str], delimiters: str) -> str:
-    """The one under which most rows have as many cells as the first, and then the most."""
+    """The one under which most rows have as many cells as the first, and then the most. Where the first has one cell
+    under each, it may be a title, and the rows behind an empty line tell."""
 
     def evenness(delimiter: str) -> tuple[float, int]:
         rows = [row for _, row in _rows(sample, delimiter) if row]
         width = len(rows[0]) if rows else 1
         return (sum(len(row) == width for row in rows) / len(rows), width) if width > 1 else (0.0, 1)
 
-    return max(delimiters, key=evenness)
+    best = max(delimiters, key=evenness)
+    if "" in sample and evenness(best)[1] == 1:
+        return _delimiter(sample[sample.index("") + 1 :], delimiters)
+    return best
 
 
 @dataclass(frozen=True)
@@ -244,7 +333,11 @@ class _Place:
         return f"line {self.first}" if self.first == self.last else f"lines {self.first}-{self.last}"
 
 
-def _rows(lines: Sequence[str], delimiter: str, first: int = 0) -> Iterator[tuple[_Place, Any]]:
+# Where a row stands, and its cells; None for one that cannot be read.
+_Read = tuple[_Place, Any]
+
+
+def _rows(lines: Sequence[str], delimiter: str, first: int = 0) -> Iterator[_Read]:
     """Where each row from line `first`, from 0, on stands, and its cells; None for a row that cannot be read, after
     which the next line is tried."""
     number = 0
@@ -263,17 +356,6 @@ def _rows(lines: Sequence[str], delimiter: str, first: int = 0) -> Iterator[tupl
             number += 1
             yield _Place(number, first + begun + 1, first + begun + 1), None
             first += begun + 1
-
-
-def _records(rows: list[list[str]], places: Sequence[dict[str, Any]]) -> Records:
-    records = Records()
-    if rows:
-        names = field_names(rows[0])
-        columns = [_typed([row[place] for row in rows[1:]]) for place in range(len(names))]
-        for number, row in enumerate(rows[1:]):
-            cells = [(name, row[at], columns[at][number]) for at, name in enumerate(names)]
-            records.add(cells, places[number + 1])
-    return records
 
 
 def _typed(column: list[str]) -> list[Any]:

@@ -327,6 +327,47 @@ def test_a_sheet_is_read_as_it_is_seen():
 
 
 @pytest.mark.parametrize(
+    ("above", "title"),
+    [
+        ("Prices of 2026\n\n", "Prices of 2026"),
+        ("Prices of 2026\nin euros\n\n", "Prices of 2026 in euros"),
+        ("Prices of 2026,,\n,,\n", "Prices of 2026"),
+        ("Account,DE12\n\n", "Account DE12"),
+        # The names of the fields may themselves stand above an empty line.
+        ("", "a"),
+    ],
+)
+def test_what_stands_alone_above_an_empty_line_is_the_title_of_a_table(tmp_path, above, title):
+    document = loaded(tmp_path, "a.csv", f"{above}Part,Price,Stock\n{'' if above else chr(10)}Seal,9,3\nNut,2,7\n")
+    assert rows(document) == [{"Part": "Seal", "Price": 9, "Stock": 3}, {"Part": "Nut", "Price": 2, "Stock": 7}]
+    assert (document.title, document.warnings) == (title, ())
+    assert document.parts[0].metadata[FILE_LINE] == above.count("\n") + 2 + (not above)
+
+
+@pytest.mark.parametrize(
+    ("below", "read", "told"),
+    [
+        ("City,Area,Inns\nUmea,3,4", {"City": "Umea", "Area": 3, "Inns": 4}, ["line 4 was read as the names of the"]),
+        ("City,Inns\nUmea,4", {"City": "Umea", "Inns": 4}, ["line 4 was read as the names of the fields of another"]),
+        ("Nut,2,7\nPin,1,2", {"Part": "Pin", "Price": 1, "Stock": 2}, []),
+        ("Nut,free,7\nPin,1,2", {"Part": "Pin", "Price": "1", "Stock": 2}, []),
+        ("City,Inns", {"Part": "Seal", "Price": 9, "Stock": 3}, ["1 rows were left out"]),
+        ("City,Inns\nUmea,4,5", {"Part": "Umea", "Price": 4, "Stock": 5}, ["1 rows were left out"]),
+    ],
+)
+def test_a_second_table_behind_an_empty_line_has_its_own_names(tmp_path, below, read, told):
+    document = loaded(tmp_path, "a.csv", f"Part,Price,Stock\nSeal,9,3\n\n{below}\n")
+    assert rows(document)[-1] == read
+    assert len(document.warnings) == len(told)
+    assert all(map(str.startswith, document.warnings, told))
+
+
+def test_what_may_name_the_fields_of_a_second_table_is_told(tmp_path):
+    document = loaded(tmp_path, "a.csv", "Part,Price\nSeal,9\n\nCity,Inns\nUmea,4\n")
+    assert document.warnings == ("line 4 may name the fields of another table; it was read as a row",)
+
+
+@pytest.mark.parametrize(
     ("merged", "names"),
     [
         (["B1:C1", "A1:A2", "D1:D2"], ["Part", "Size from", "Size to", "Price"]),
