@@ -235,6 +235,8 @@ def test_an_answer_that_cites_one_label_ten_thousand_times_is_resolved():
         ("# Head\n\n- one two well-known words", "", "#:~:text=one%20two%20well%2Dknown%20words"),
         ("One two three.", "#part", "#part:~:text=One%20two%20three."),
         ("| a | b |", "", ""),
+        # A page may have "m" with a raised 2, or the sign.
+        ("5 m² of the hall are free, 2^n halls.", "", "#:~:text=of%20the%20hall%20are%20free%2C"),
     ],
 )
 def test_a_web_page_is_cited_with_the_words_that_the_browser_scrolls_to(quote, url, led):
@@ -243,6 +245,21 @@ def test_a_web_page_is_cited_with_the_words_that_the_browser_scrolls_to(quote, u
     [citation] = placed(quote, result)
     assert (citation["url"], citation["location"]["shown"]) == (page, page)
     assert citation["location"]["url"] == page.removesuffix(url) + led
+
+
+@pytest.mark.covers("A17")
+@pytest.mark.parametrize(("part", "led"), [("", "#page=5"), ("#part", "")])
+def test_a_pdf_of_the_web_is_cited_with_its_page(part, led):
+    metadata = {"url": f"https://example.org/b.pdf{part}", "document": "https://example.org/a.pdf", "page": 5}
+    [citation] = placed(
+        "One two three.", SourceResult("One two three.", "id", "b", "knowledge_base", metadata=metadata)
+    )
+    page = f"https://example.org/b.pdf{part}"
+    assert citation["location"] == {"page": 5, "shown": f"{page}, page 5", "url": page + led}
+    assert (citation["start"], citation["encoding"]) == (None, None)
+    # No other text that somebody gave an address has pages.
+    [other] = placed("One.", SourceResult("One.", "id", "b", "knowledge_base", metadata={**metadata, "document": "b"}))
+    assert "page" not in other["location"]
 
 
 @pytest.mark.covers("A20")

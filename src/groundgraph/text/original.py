@@ -173,14 +173,22 @@ class Original:
         )
         location: Location = {**place, "shown": _shown(name or "", place, language) or self.result.source_id}  # type: ignore[typeddict-item]
         if url := self.text("url"):
-            location["url"] = url + _fragment(url, self.result.content[start:end])
+            location["url"] = url + self._fragment(url, place, self.result.content[start:end])
         return location
+
+    def _fragment(self, url: str, place: dict[str, Any], quote: str) -> str:
+        # Browsers go to a page of a PDF, and find no words in it.
+        if "page" in place and "file" not in place:
+            return "" if "#" in url else f"#page={place['page']}"
+        return _fragment(url, quote)
 
     def _place(self, at: int) -> dict[str, Any]:
         if not self._is_stored:
             return self._told()
         if self._media_type is None:
-            return {}
+            # What was fetched has an address for its name; of such, a PDF alone has pages.
+            page, fetched = self._metadata.get("page"), "://" in (self.text("document") or "")
+            return {"page": page} if fetched and type(page) is int else {}
         place: dict[str, Any] = {"file": self.text("document")}
         line, row = self._line(at), self._metadata.get(FILE_ROW)
         if line is not None:
@@ -272,7 +280,8 @@ class Original:
 
 # So many words of a page in a row tell where they stand; with fewer any page has them.
 _LEAST_WORDS, _MOST_WORDS = 3, 8
-_MARKUP = re.compile(r"[*_`\[\]()|<>#\\~]|^(?:\W+|\d{1,3}[.)])$")
+# Raised signs among it, which a page may write as others, set higher.
+_MARKUP = re.compile(r"[*_`\[\]()|<>#\\~^²³¹⁰-⁻]|^(?:\W+|\d{1,3}[.)])$")
 
 
 def _fragment(url: str, quote: str) -> str:
