@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.answers.block_kinds import figures_in
-from groundgraph.answers.evidence_blocks import MAX_BLOCK, MAX_CODE, MAX_PARAGRAPH, Shape, in_markdown
+from groundgraph.answers.evidence_blocks import MAX_BLOCK, MAX_CODE, MAX_PARAGRAPH, Shape, blocks_of, in_markdown
 from groundgraph.answers.quote_candidates import Asked, candidates_of
 from groundgraph.answers.quotes import (
     MAX_CHARS,
@@ -439,6 +439,16 @@ def test_the_rest_of_a_sentence_that_began_on_the_page_before_does_not_begin_a_q
 )
 def test_an_entry_of_a_glossary_is_shown_in_two_lines(text, shown):
     assert in_markdown(Shape(text), 0, len(text)) == (shown or " ".join(text.split()))
+
+
+@pytest.mark.parametrize("title", ["Oil and seals", "FAQ"])
+def test_tildes_below_a_heading_begin_no_code(title):
+    text = f"{title}\n{'~' * len(title)}\n\nPump 17 leaks where the seal is old.\n\nOil it every 90 days.\n"
+    (quote,) = select_quotes("Where does pump 17 leak?", [result(text)], limit=1)
+    assert quote.text == "Pump 17 leaks where the seal is old."
+    # Right above its first line, or below a longer line, they do.
+    for fenced in ("Run\n~~~\nleak(pump)\n~~~", "Run the pump:\n\n~~~\n\nleak(pump)\n\n~~~"):
+        assert [block.kind for block in blocks_of(Shape(fenced))][-1] == "code"
 
 
 def test_a_row_of_a_table_goes_before_a_sentence_that_holds_as_much():

@@ -137,7 +137,7 @@ def _runs(shape: Shape) -> Iterator[tuple[Kind, int, int]]:
                 continue
         elif kind == "code":
             continue
-        opening = FENCE.match(line.text)
+        opening = FENCE.match(line.text) if line.kind == "code" else None
         fence, last = (opening[1] if opening else ""), line.text.rstrip()
     if kind:
         yield kind, start, len(shape.text)
@@ -153,14 +153,21 @@ def _lines_of(shape: Shape) -> Iterator[_Line]:
             above = False
             continue
         kind = "figures" if figures[place] else shape.kind(text)
-        if (
-            kind != "code"
-            and (not above or before == "heading")
-            and is_underlined(text, "".join(lines[place + 1 : place + 2]))
-        ):
-            kind = "heading"
+        if kind == "code":
+            titled = above and before == "heading" and _is_rule_below(lines, place)
+        else:
+            below = "".join(lines[place + 1 : place + 2])
+            titled = (not above or before == "heading") and is_underlined(text, below)
+        kind = "heading" if titled else kind
         yield _Line(start, at, text, kind, len(text) - len(text.lstrip()), above)
         above, before = True, kind
+
+
+def _is_rule_below(lines: Sequence[str], place: int) -> bool:
+    """Whether the line at `place` is a rule below a heading: of tildes, which begin code in Markdown, and not above
+    a blank line."""
+    below = "".join(lines[place + 1 : place + 2])
+    return place > 0 and not below.strip() and is_underlined(lines[place - 1], lines[place])
 
 
 def _code_below(kind: Kind | None, last: str, line: _Line, indent: int) -> int | None:
@@ -176,8 +183,9 @@ def _code_below(kind: Kind | None, last: str, line: _Line, indent: int) -> int |
 
 def _cut_fence(lines: Sequence[str]) -> str:
     """The fence of the code that the text begins within, because a chunk ends where there is no room; else none."""
-    fences = [line.strip() for line in lines if FENCE.match(line)]
-    return fences[0] if len(fences) % 2 and fences[0] in ("```", "~~~") else ""
+    fences = [place for place, line in enumerate(lines) if FENCE.match(line)]
+    first = lines[fences[0]].strip() if len(fences) % 2 else ""
+    return first if first in ("```", "~~~") and not _is_rule_below(lines, fences[0]) else ""
 
 
 def _goes_on(kind: Kind, line: _Line, indent: int, first: str) -> bool:
