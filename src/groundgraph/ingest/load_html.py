@@ -23,6 +23,8 @@ _INLINE = frozenset(
     ]
 )
 _LINE_BREAK = "\x1e"
+# Stands for one that is drawn.
+FORMULA = "[formula]"
 # Before what stands raised or lowered, until it is known what stands before that.
 RAISED, LOWERED = "\x1f", "\x1d"
 # Behind a term, which stands with the paragraph that says what it means: alone it would answer for that.
@@ -54,7 +56,7 @@ def html_markdown(root: Any) -> str:
     """The text below the lxml element `root`, blocks set apart by blank lines."""
     for formula in [*root.iter("math")]:
         # Its symbols alone say something else: a power and a product have the same.
-        said = formula.get("alttext") or formula.findtext(".//annotation") or "[formula]"
+        said = formula.get("alttext") or formula.findtext(".//annotation") or FORMULA
         formula.clear(keep_tail=True)
         formula.text = said
     return _BEHIND_TERM.sub(_meaning, "\n\n".join(_block(root))) + "\n"

@@ -21,7 +21,7 @@ from groundgraph.core.characters import clean_text
 from groundgraph.core.document import MARKDOWN, PPTX, Document, Heading, Part
 from groundgraph.core.errors import IngestError
 from groundgraph.core.evidence import jsonable
-from groundgraph.ingest.load_html import LOWERED, RAISED, html_markdown, with_raised
+from groundgraph.ingest.load_html import FORMULA, LOWERED, RAISED, html_markdown, with_raised
 from groundgraph.ingest.load_text import first_heading
 from groundgraph.ingest.read_file import MAX_CHARS, MEGABYTE, optional_package
 from groundgraph.ingest.records import Records, double_head, field_names, left_out, shown
@@ -122,7 +122,7 @@ def load_docx(data: bytes, name: str) -> Document:
         if "[Content_Types].xml" not in archive.namelist():
             raise IngestError("it is a zip archive, but no Word document")
         try:
-            data, hidden = _without_hidden(archive, data)
+            data, hidden = _legible(archive, data)
             result = mammoth.convert_to_html(io.BytesIO(data), style_map=_STYLES, convert_image=_without_picture)
             tree = lxml_html.fromstring(f"<div>{result.value}</div>")
             named = [" ".join(node.itertext()) for node in tree.xpath("//h1[@class='title']")][:1]
@@ -142,17 +142,50 @@ _STYLES_XML = "word/styles.xml"
 _TEXTS = re.compile(r"word/(?:document|footnotes|endnotes)\.xml")
 
 
-def _without_hidden(archive: zipfile.ZipFile, data: bytes) -> tuple[bytes, list[str]]:
-    """The document in `data` without its hidden text, and what is said about that."""
+# What mammoth leaves out with the words in it, such as the number of a caption, and what it reads as the same.
+_READ_AS = ((b"<w:fldSimple", b"<w:smartTag"), (b"</w:fldSimple", b"</w:smartTag"), (b"<w:cr/>", b"<w:br/>"))
+_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+
+
+def _legible(archive: zipfile.ZipFile, data: bytes) -> tuple[bytes, list[str]]:
+    """The document in `data` without its hidden text and with words for what mammoth does not know, and what is said
+    about that."""
     texts = {name: archive.read(name) for name in archive.namelist() if _TEXTS.fullmatch(name)}
     styles = _hiding_styles(archive)
-    shown = {name: _shown(text, styles) for name, text in texts.items() if styles or b":vanish" in text}
-    if shown.items() <= texts.items():
-        return data, []
+    known = {name: _known(text) for name, text in texts.items()}
+    shown = {name: _shown(text, styles) for name, text in known.items() if styles or b":vanish" in text}
+    told = [] if shown.items() <= known.items() else ["hidden text was left out"]
+    if any(map(_has_formula, texts.values())):
+        told.append(f"formulas cannot be read, {FORMULA} stands for each")
+    if {**known, **shown} == texts:
+        return data, told
     with zipfile.ZipFile(buffer := io.BytesIO(), "w") as kept:
         for entry in archive.infolist():
-            kept.writestr(entry.filename, shown.get(entry.filename) or archive.read(entry))
-    return buffer.getvalue(), ["hidden text was left out"]
+            text = shown.get(entry.filename) or known.get(entry.filename)
+            kept.writestr(entry.filename, text or archive.read(entry))
+    return buffer.getvalue(), told
+
+
+def _has_formula(text: bytes) -> bool:
+    return b":oMath" in text
+
+
+def _known(text: bytes) -> bytes:
+    for unknown, known in _READ_AS:
+        text = text.replace(unknown, known)
+    if not _has_formula(text):
+        return text
+    etree = optional_package("lxml.etree", "a Word document")
+    root = _parsed(text)
+    for formula in [*root.iter(f"{_M}oMath")]:
+        above = formula.getparent()
+        # Its symbols alone say something else, as on a page.
+        run = etree.Element(f"{_W}r")
+        etree.SubElement(run, f"{_W}t").text = FORMULA
+        run.tail = formula.tail
+        above.replace(formula, run)
+        above.tag = f"{_W}smartTag" if above.tag == f"{_M}oMathPara" else above.tag
+    return bytes(etree.tostring(root))
 
 
 def _hiding_styles(archive: zipfile.ZipFile) -> dict[str | None, bool]:

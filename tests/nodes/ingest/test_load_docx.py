@@ -40,6 +40,21 @@ def test_words_before_and_behind_a_break_stay_two(kind):
     assert load_docx(docx(body), "a.docx").text == "Oil it.\nPump 17\n"
 
 
+def test_the_words_of_fields_and_a_sign_for_formulas_stay_in_their_sentence():
+    math = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+    formula = f"<m:oMath {math}><m:r><m:t>E=mc</m:t></m:r></m:oMath>"
+    run = "<w:r><w:t>{}</w:t></w:r>"
+    caption = run.format("Table ") + f'<w:fldSimple w:instr="SEQ Table">{run.format("1")}</w:fldSimple>'
+    body = (
+        f"<w:p>{caption}{run.format(': parts')}</w:p><w:p>{run.format('As ')}{formula}{run.format(' says.')}</w:p>"
+        f"<w:p><m:oMathPara {math}>{formula}</m:oMathPara></w:p>"
+        "<w:p><w:r><w:t>Oil it.</w:t><w:cr/><w:t>Daily.</w:t></w:r></w:p>"
+    )
+    document = load_docx(docx(body), "a.docx")
+    assert document.text == "Table 1: parts\n\nAs [formula] says.\n\n[formula]\n\nOil it.\nDaily.\n"
+    assert document.warnings == ("formulas cannot be read, [formula] stands for each",)
+
+
 def test_hidden_text_is_left_out_and_told():
     hidden = "<w:p><w:r><w:rPr><w:vanish{}/></w:rPr><w:t>{}</w:t></w:r><w:r><w:t>It is red.</w:t></w:r></w:p>"
     body = hidden.format("", "Secret. ") + hidden.format(' w:val="0"', "Shown. ")
@@ -88,10 +103,9 @@ def test_every_document_of_the_data_is_read(data):
 
 
 def test_what_a_document_holds_beyond_text_is_reported():
-    formula = '<m:oMath xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"><m:r/></m:oMath>'
-    body = paragraph("Before") + f"<w:p>{formula}<w:r><w:t>after</w:t></w:r></w:p>"
+    body = paragraph("Before") + "<w:p><w:ruby/><w:r><w:t>after</w:t></w:r></w:p>"
     document = load_docx(docx(body), "a.docx")
-    assert document.warnings == ("elements of unknown kinds were left out: oMath",)
+    assert document.warnings == ("elements of unknown kinds were left out: ruby",)
     assert document.text == "Before\n\nafter\n"
 
 
