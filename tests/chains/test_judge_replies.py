@@ -23,7 +23,9 @@ pytestmark = pytest.mark.covers("K6")
         "1 = 4 (it names 3 of them)\n2 = 0",
         "Grades:\n\n1: 4\n\n2: 0\n1: 1",
         '{"1": 4, "2": 0}',
+        'Grades: {"1": 4, "2": 0}',
         "```json\n[4, 0]\n```",
+        "As [1] and [2] say:\n[\n  4,\n  0\n]",
         "2: 0\n1: 4",
     ],
 )
@@ -38,6 +40,19 @@ def test_what_is_no_grade_gives_none(reply):
 
 @pytest.mark.parametrize("reply", ["1-2: 0", "1 - 2 = 4", "1–12: 3", "1: not 4\n2: none of 3", "Not 1: 4"])
 def test_a_grade_for_several_or_one_that_is_denied_is_no_grade_of_the_first(reply):
+    assert graded_scores(reply, 2) == [None, None]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["It is serviced every 90 days [1].", "Yes, as [1] says.", "[1] says so."],
+)
+def test_a_label_within_a_sentence_is_no_list_of_grades(reply):
+    assert graded_scores(reply, 1) == [None]
+
+
+@pytest.mark.parametrize("reply", ["[4]", "[4, 0, 1]"])
+def test_a_list_that_leaves_open_whose_grades_it_holds_gives_none(reply):
     assert graded_scores(reply, 2) == [None, None]
 
 

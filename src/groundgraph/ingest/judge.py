@@ -33,40 +33,46 @@ _NUMBER = r"^[^\w\n]*+(?:passage\s*+)?(\d{1,4})[^\w\n:=.)\]|–—>-]*+[:=.)\]|�
 # What another judgement follows is no grade: "1-3: 0" is one grade for three.
 _GRADE = re.compile(_NUMBER + r"(?P<said>\d++(?:[.,]\d++)?)(?!\s*+[:=]\s*+-?\d)", re.IGNORECASE | re.MULTILINE)
 _VERDICT = re.compile(_NUMBER + r"(?P<said>yes|no)\b", re.IGNORECASE | re.MULTILINE)
+# A list by itself on its lines: within a sentence "[1]" says which passage it speaks of.
+_LIST = re.compile(r"^[ \t]*+(\[[^\[\]]*+\])[ \t]*+$", re.MULTILINE)
 _THOUGHT_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
 
 
 def graded_scores(text: str, count: int) -> list[float | None]:
     """The grades in `text` as scores from 0 to 1; None for a candidate that has no grade from 0 to 4.
 
-    Lines such as `1: 3` are read, and a JSON list or mapping of grades. Of several grades the first counts.
+    Lines such as `1: 3` are read, a JSON mapping of grades, and a JSON list that has one for each candidate. Of several
+    grades the first counts.
     """
     scores: list[float | None] = [None] * count
-    for number, grade in _grades(text):
+    for number, grade in _grades(text, count):
         if 1 <= number <= count and scores[number - 1] is None and 0 <= grade <= HIGHEST_GRADE:
             scores[number - 1] = grade / HIGHEST_GRADE
     return scores
 
 
-def _grades(text: str) -> Iterator[tuple[int, float]]:
+def _grades(text: str, count: int) -> Iterator[tuple[int, float]]:
     for found in _GRADE.finditer(text):
         grade = float(found["said"].replace(",", "."))
         yield int(found[1]), -grade if found["between"].endswith("-") else grade
-    yield from _grades_in_json(text)
+    yield from _numbers(_read_json(text[text.find("{") : text.rfind("}") + 1]))
+    for found in _LIST.finditer(text):
+        given = _read_json(found[1])
+        if isinstance(given, list) and len(given) == count:
+            yield from _numbers(dict(enumerate(given, 1)))
 
 
-def _grades_in_json(text: str) -> Iterator[tuple[int, float]]:
-    start, end = re.search(r"[\[{]", text), max(text.rfind("]"), text.rfind("}"))
-    if start is None or end < start.start():
-        return
+def _read_json(text: str) -> Any:
     try:
-        given = json.loads(text[start.start() : end + 1])
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return
-    pairs = given.items() if isinstance(given, dict) else enumerate(given, 1) if isinstance(given, list) else ()
+        return None
+
+
+def _numbers(given: Any) -> Iterator[tuple[int, float]]:
     yield from (
         (int(number), float(grade))
-        for number, grade in pairs
+        for number, grade in (given.items() if isinstance(given, dict) else ())
         if re.fullmatch(r"[0-9]{1,4}", str(number)) and type(grade) in (int, float)
     )
 
