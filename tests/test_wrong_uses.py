@@ -38,6 +38,7 @@ from groundgraph.testing import NgramEmbeddings, ScriptedChatModel
 
 pytestmark = pytest.mark.covers("B6", "B7")
 QUESTION = "When is the pump serviced?"
+MODEL = ScriptedChatModel("Every month [1].")
 
 
 def source() -> InMemorySource:
@@ -108,6 +109,9 @@ def store() -> InMemoryVectorStore:
         (lambda: turn_graph(sources=[Unnamed()]), ConfigurationError, "sources[0]: a source has a name"),
         (lambda: turn_graph(sources=[source()], chat_model=3), ConfigurationError, "such as 'openai:gpt-5-mini'"),
         (lambda: turn_graph(sources=[source()], query_model=ScriptedChatModel), ConfigurationError, "no object of it"),
+        (lambda: turn_graph(chat_model=MODEL.with_fallbacks([MODEL])), ConfigurationError, "chat_model: takes a chat"),
+        (lambda: turn_graph(chat_model=MODEL.bind(stop=["."])), ConfigurationError, "without bind"),
+        (lambda: turn_graph(query_model=MODEL.bind(stop=["."])), ConfigurationError, "query_model: takes a chat model"),
         (lambda: turn_graph(embeddings=lambda text: [0.0]), ConfigurationError, "an embedding model of LangChain's"),
         (lambda: turn_graph(sources=[source()], reranker="cohere"), ConfigurationError, "named in the settings"),
         (lambda: turn_graph(sources=[source()], checkpointer="a.sqlite"), ConfigurationError, "open_graph opens"),

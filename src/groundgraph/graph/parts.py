@@ -111,11 +111,14 @@ def takes(parts: type) -> Callable[[F], F]:
 
 GraphT = TypeVar("GraphT")
 
-_MODEL = "a chat model of LangChain's, or its name such as 'openai:gpt-5-mini'"
+_MODEL = (
+    "a chat model of LangChain's itself, without bind, with_fallbacks or with_retry around it, or its name such as "
+    "'openai:gpt-5-mini'"
+)
 # By argument: a method of what it takes, and what that is.
 _KINDS = {
     "chat_model": ("ainvoke", _MODEL),
-    "query_model": ("ainvoke", _MODEL),
+    "query_model": ("bind_tools", _MODEL),
     "embeddings": ("aembed_query", "an embedding model of LangChain's, an Embedder, or a name such as 'openai:NAME'"),
     "store": ("abatch", "a store of LangGraph's; open_graph opens the configured one"),
     "checkpointer": ("aget_tuple", "a saver of LangGraph's; open_graph opens the configured one"),
@@ -144,6 +147,14 @@ def check_given(parts: Mapping[str, Any]) -> None:
 def _fits(name: str, value: Any, method: str) -> bool:
     if isinstance(value, str):
         return name in _NAMED
+    if name == "chat_model":
+        # Loaded by whoever has one.
+        from langchain_core.language_models import BaseChatModel
+
+        return isinstance(value, BaseChatModel)
+    if name == "query_model":
+        # What LangChain wraps around a model hands its methods on, but is not called as one.
+        return hasattr(type(value), method)
     # An `Embedder` has the model within.
     held = getattr(value, "model", None)
     return not isinstance(value, type) and (hasattr(value, method) or (name == "embeddings" and hasattr(held, method)))
