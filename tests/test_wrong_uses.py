@@ -126,6 +126,8 @@ def store() -> InMemoryVectorStore:
         (lambda: asked(5), InputInvalid, 'A turn takes {"question": "..."}'),
         (lambda: asked({"question": QUESTION}, {"thread_id": "a"}), InputInvalid, '{"configurable": {"thread_id"'),
         (lambda: asked({"question": QUESTION}, top_k=3), InputInvalid, "context=Context(top_k=...)"),
+        (lambda: asked({"question": QUESTION}, thread_id="a"), InputInvalid, "the second argument"),
+        (lambda: asked({"question": QUESTION}, interrupt_befor="*"), InputInvalid, "Did you mean 'interrupt_before'?"),
         (lambda: asked({"question": QUESTION}, context="fast"), InputInvalid, "a Context, or a mapping"),
         (lambda: asked({"question": QUESTION}, stream_mode="tokens"), InputInvalid, "Known: values, updates"),
         (lambda: RetrievalIntent("pumps"), InputInvalid, "RetrievalIntent(['pumps'])"),

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast, get_args
+
+from langchain_core.runnables import RunnableConfig
 
 from groundgraph.core.errors import ConfigurationError, InputInvalid, Problem
 from groundgraph.core.registry import nearest
@@ -222,10 +224,24 @@ def check_run(config: Any, options: Mapping[str, Any]) -> None:
     for name in options:
         if name in Context.model_fields:
             raise InputInvalid(f"A run has no option '{name}'; pass context=Context({name}=...).")
+        if name == "thread_id" or name in RunnableConfig.__annotations__:
+            raise InputInvalid(f"A run has no option '{name}': it stands in its configuration, the second argument.")
+        # Others are left to LangGraph, since a newer server may bring some.
+        if name not in _run_options() and (meant := nearest(name, _run_options())):
+            raise InputInvalid(f"A run has no option '{name}'.{meant}")
     context = options.get("context")
     if isinstance(context, str | bytes | int | float | list | tuple | set):
         raise InputInvalid(f"The context of a run is a Context, or a mapping, and this is {_kind(context)}.")
     _check_modes(options.get("stream_mode"))
+
+
+@cache
+def _run_options() -> list[str]:
+    """What LangGraph's runs know; everything else they take too, and drop."""
+    from langgraph.pregel import Pregel
+
+    # The last one is an earlier name, which LangGraph warns of.
+    return [*inspect.signature(Pregel.astream).parameters, "checkpoint_during"]
 
 
 def _check_modes(modes: Any) -> None:
