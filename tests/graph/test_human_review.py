@@ -100,7 +100,7 @@ async def test_a_refused_answer_is_withheld() -> None:
     graph = await waiting()
     result = await decide(graph, decision="refuse")
     assert result["outcome"] == "insufficient"
-    assert "cheese" not in result["answer"]
+    assert result["answer"].startswith("An answer was written but withheld: a person decided so.")
     assert result["citations"] == []
     assert result["provenance"]["review"]["decision"] == "refuse"
     assert result["provenance"]["finish"] == "withheld"

@@ -247,13 +247,13 @@ class Draft(TypedDict):
     """The answer before the citation check; its text is empty until there is one.
 
     `style` is the one that wrote it, `asked_style` the one that was asked for, if any was. `finish` is `stop`,
-    `length`, `error` or `refusal`, or `withheld` when the citation check refused it. Labels are numbered by first use:
-    the n-th entry of `order` is the place in the ranking, from 1, of what the label n refers to. `removed` are the
-    labels that referred to nothing, `removed_links` where the links led that were defanged. `notes` are sentences for
-    the reader. `written` is how many characters of the text a model wrote, `body` how many were said before a listing
-    of evidence (None: all of them), `calls` the calls that it took. `repaired` says whether it is the second attempt,
-    `review` what a person decided about it. `quotes` are the sentences that the built-in template of the structured
-    style quotes, best first: what is not among them is not cited. They are None where something else
+    `length`, `error` or `refusal`, or `withheld` when the citation check or a person refused it. Labels are numbered by
+    first use: the n-th entry of `order` is the place in the ranking, from 1, of what the label n refers to. `removed`
+    are the labels that referred to nothing, `removed_links` where the links led that were defanged. `notes` are
+    sentences for the reader. `written` is how many characters of the text a model wrote, `body` how many were said
+    before a listing of evidence (None: all of them), `calls` the calls that it took. `repaired` says whether it is the
+    second attempt, `review` what a person decided about it. `quotes` are the sentences that the built-in template of
+    the structured style quotes, best first: what is not among them is not cited. They are None where something else
     wrote the text. `edited` says that it was changed in a state, and has passed no gate since. `elapsed_ms` is None
     where no step of its own wrote it.
     """

@@ -1,4 +1,4 @@
-"""An answer that does not agree with its evidence is withheld, where the configuration says so."""
+"""An answer that does not agree with its evidence is withheld, where the configuration says so, or a person."""
 
 from __future__ import annotations
 
@@ -30,7 +30,12 @@ def refuse_answer(prompts: Prompts) -> Node[RefuseAnswerInput, RefuseAnswerUpdat
     """The node. The outcome is `insufficient`: nothing good enough was found to say. The flags that led to it stay."""
 
     async def refuse_answer(state: RefuseAnswerInput, runtime: Runtime[Context]) -> RefuseAnswerUpdate:
-        text = prompts.render("answer_refused", language=state["turn"]["language"]).strip()
+        language, review = state["turn"]["language"], state["draft"]["review"]
+        # A person need not say why, and may mind something else than the check does.
+        if review and review["decision"] == "refuse":
+            text = prompts.note("review_refused", language)
+        else:
+            text = prompts.render("answer_refused", language=language).strip()
         runtime.stream_writer({"stage": "refuse_answer"})
         return {"draft": withheld(state["draft"], text), "check": unread(state["check"])}
 
