@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.answers.check_support import lexical_support
-from groundgraph.answers.citations import CheckedAnswer, claims_of, labels_in, reference, resolve_citations
+from groundgraph.answers.citations import CheckedAnswer, claims_of, labels_in, named_text, reference, resolve_citations
 from groundgraph.core.evidence import SourceResult
 
 PIECES = [
@@ -129,6 +131,23 @@ def test_a_citation_carries_where_it_comes_from():
 def test_a_reference_names_the_section_or_the_document(metadata, section, source):
     assert reference(result(**metadata), "section") == section
     assert reference(result(**metadata), "source") == source
+
+
+@pytest.mark.covers("R6", "S3")
+@pytest.mark.parametrize(
+    ("metadata", "shown"),
+    [
+        ({"source": "manuals/a.pdf", "page": 3}, "manuals/a.pdf"),
+        ({"source": "https://x/y"}, "https://x/y"),
+        ({"source": "a.md", "title": "T"}, "T"),
+        ({"source": 7}, "id-1"),
+    ],
+)
+def test_a_document_of_langchain_is_referred_to_by_its_source(metadata, shown):
+    found = replace(result(**metadata), source_type="langchain")
+    assert reference(found, "section") == shown
+    # What a model is shown beside the text is no name that stands nowhere.
+    assert ("manuals/a.pdf" in named_text(found)) == ("manuals" in shown)
 
 
 @pytest.mark.covers("K5")

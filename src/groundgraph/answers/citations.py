@@ -193,8 +193,8 @@ def bare(text: str) -> str:
 
 def named_text(result: SourceResult) -> str:
     """The text of a piece of evidence, with the title, heading path and document that it is shown under."""
-    names = (result.metadata.get(name) for name in ("title", "section", "document"))
-    return "\n".join([*(str(name) for name in dict.fromkeys(names) if name), result.content])
+    names = map(Original(result).text, ("title", "section", "document"))
+    return "\n".join([*filter(None, dict.fromkeys(names)), result.content])
 
 
 # How well each sentence of the evidence agrees with a sentence of an answer: one score for quotes, citations, checks.
@@ -357,19 +357,15 @@ def _citation(label: int, result: SourceResult, start: int, end: int, language: 
 
 def reference(result: SourceResult, citation_format: str) -> str:
     """What a label resolves to in a prompt or a list: the heading path, or the document."""
-    section, title = _named(result, "section"), _named(result, "title")
+    named = Original(result).text
+    section, title = named("section"), named("title")
     if citation_format == "source" or not section:
         names = ("document", "url", "title") if citation_format == "source" else ("title", "document", "url")
         # A number says nothing without what it is one of.
         numbered = f"{result.source_name} {result.source_id}" if result.source_id.isdecimal() else result.source_id
-        return next(filter(None, (_named(result, name) for name in names)), numbered)
+        return next(filter(None, map(named, names)), numbered)
     if not title or section.startswith(title):
         return section
     # The title is the document's, above the headings of the section, or that of the section itself, the last of them.
-    own = not _named(result, "document") and section.endswith(f" > {title}")
+    own = not named("document") and section.endswith(f" > {title}")
     return section if own else f"{title} > {section}"
-
-
-def _named(result: SourceResult, name: str) -> str:
-    value = result.metadata.get(name)
-    return "" if value is None else str(value)
