@@ -195,6 +195,15 @@ def test_of_a_long_paragraph_the_sentences_that_answer_are_quoted():
     assert len(quote.text) <= MAX_PARAGRAPH
 
 
+@pytest.mark.parametrize("filler", ["and then nothing else is said of it ", "a1, a2, a3, "])
+def test_of_a_line_without_an_end_as_of_a_transcript_the_words_that_answer_are_quoted(filler):
+    text = filler * 400 + "so pump 17 is serviced every 90 days " + filler * 400
+    quotes = select_quotes("How often is pump 17 serviced?", [result(text)])
+    assert "serviced every 90 days" in quotes[0].text
+    assert sum(len(quote.text) for quote in quotes) <= MAX_CHARS_IN_LINES
+    assert all(quote.text == text[quote.start : quote.end] for quote in quotes)
+
+
 @pytest.mark.covers("A14")
 def test_blocks_that_stand_together_are_one_quote():
     text = "Pump 17 is serviced every 90 days.\n\nPump 17 is serviced by the crew."

@@ -32,8 +32,11 @@ MIN_QUOTABLE_WORDS = 4
 # "You can set it on a client, which makes it the default:" says something, "For example:" does not.
 MIN_INTRODUCTION_WORDS = 10
 MAX_QUOTABLE_CHARS = 600
+# No sentence is that long: a transcript has no full stop, nor line ends.
+_MAX_LINE = 1200
 # What sets the columns of a row apart, or the parts of the head of a page, which has three.
 _GAP = re.compile(r"\S {3,}(?=\S)")
+_BLANK = re.compile(r"\s+")
 _SENTENCE_ENDS = tuple(".!?…:;。！？\"'”»)")
 # A line below or above a heading. Of what else such lines are of, a backtick or a tilde sets out code.
 _RULE = re.compile(r"^[ \t]*([=\-^*+])\1{2,}[ \t]*$", re.MULTILINE)
@@ -83,8 +86,19 @@ def _in_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     for line in lines:
         if own := line.strip():
             begin = at + len(line) - len(line.lstrip())
-            yield begin, begin + len(own)
+            yield from _in_pieces(text, begin, begin + len(own))
         at += len(line)
+
+
+def _in_pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A line, or what it is cut into between its words where it is too long for a sentence, and no row of a table."""
+    while end - start > _MAX_LINE and text[start] != "|":
+        gap = _BLANK.search(text, start + MAX_QUOTABLE_CHARS // 2, end)
+        if gap is None:
+            break
+        yield start, gap.start()
+        start = gap.end()
+    yield start, end
 
 
 def _sentence(text: str, start: int, end: int, code: list[tuple[int, int]]) -> Sentence:
