@@ -257,7 +257,7 @@ async def test_a_judge_of_ones_own_is_given_evidence_and_sentence() -> None:
     assert output["provenance"]["citation_check"]["second_opinion"]["by"] == "Words"
 
 
-@pytest.mark.parametrize("scores", [(1.0,), (float("nan"), 0.0), ("high", "low")])
+@pytest.mark.parametrize("scores", [(1.0,), (float("nan"), 0.0), ("high", "low"), (None, None)])
 async def test_scores_that_are_none_are_a_failure(scores: Any) -> None:
     output = await ask(graph(scripted(answer(*NEGATED[:2])), support_judge=Words(*scores)), QUESTION)
     assert flagged(output) == []

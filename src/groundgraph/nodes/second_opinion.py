@@ -148,6 +148,8 @@ class AskJudge:
         scores = [None if score is None else float(score) for score in given]
         if len(scores) != len(pairs) or any(score is not None and math.isnan(score) for score in scores):
             raise ModelError(f"it gave {len(scores)} scores for {len(pairs)} sentences, or one that is no number")
+        if all(score is None for score in scores):
+            raise ModelError("it judged none of the sentences")
         return scores
 
 
