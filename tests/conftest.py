@@ -20,6 +20,7 @@ os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "false"
 import pytest
 from chromium import chromium  # noqa: F401 - one browser for all folders
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from kept_readers import kept_readers, readers_of_the_session  # noqa: F401 - one set of processes for all folders
 from known_once import known_once  # noqa: F401 - in all folders
 from weaviate_fixtures import own_server, weaviate_binary, weaviate_server  # noqa: F401 - one server for all folders
@@ -37,6 +38,9 @@ settings.register_profile(
     "gate", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
 )
 settings.load_profile("gate")
+# One text or number in forty would be one that stands in the modules loaded so far, which are others in each process:
+# then a test has other examples alone than after others. No setting turns that off; a name that is gone is an error.
+pytest.MonkeyPatch().setattr(providers, "_get_local_constants", lambda: providers._local_constants)
 EXPLORED = "runs with new examples"
 # A sixth of the time of tests that write is waiting for the disk. What a killed process leaves is the same in memory.
 MEMORY, ENOUGH = Path("/dev/shm"), 4 << 30
