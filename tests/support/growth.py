@@ -23,19 +23,25 @@ _SPAN = 3
 _PATIENCE = 2.0
 
 
-def growth(call: Callable[[str], object], text: Callable[[int], str], sizes: tuple[int, ...]) -> str:
+def growth(
+    call: Callable[[str], object],
+    text: Callable[[int], str],
+    sizes: tuple[int, ...],
+    known: dict[int, float] | None = None,
+) -> str:
     """What is wrong with the time that `call` takes for `text` of a growing size; empty when nothing is.
 
-    The sizes go up, and the first that is wrong ends it: what is slow is not waited for.
+    The sizes go up, and the first that is wrong ends it: what is slow is not waited for. `known` is told how long each
+    took.
     """
-    known = {}
+    known = {} if known is None else known
     for size, limit in _SHORT.items():
         known[size] = _seconds(call, text(size))
         if known[size] > limit and _least(call, text(size), 2) > limit:
             return f"{size} characters take more than {limit} s"
     before = 0.0
     for number, size in enumerate(sizes):
-        seconds = known[size] if size in known else _seconds(call, text(size))
+        seconds = known[size] = known[size] if size in known else _seconds(call, text(size))
         if number and seconds > max(before, _FLOOR / MOST) * MOST ** _doublings(size / sizes[number - 1]):
             said = _grown(call, text, size)
             if said:
