@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from documented import run_commands
 
 pytestmark = pytest.mark.covers("K9")
 
@@ -27,16 +26,8 @@ def test_the_examples_are_there() -> None:
 def test_the_commands_of_an_example_run_without_a_key(example, name) -> None:
     folder = example(name).folder
     [block] = re.findall(r"```bash\n(.*?)```", (folder / "README.md").read_text("utf-8"), re.DOTALL)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     keyless = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
-    run = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block],
-        cwd=folder,
-        env={**keyless, "PATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = run_commands([block], folder, keyless)
     assert run.returncode == 0, run.stderr
     told = {
         "ask": "> Pump 17 is serviced every 90 days.",

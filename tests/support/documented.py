@@ -7,9 +7,11 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import jsonschema_rs
+from forked_command import forked_command
 
 from groundgraph import load_settings, turn_graph
 from groundgraph.cli.config import settings_schema
@@ -30,12 +32,15 @@ def blocks(document: Path, kind: str) -> list[str]:
     return [text for found, text in all_blocks(document) if found == kind]
 
 
-def run_commands(lines: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """`lines` as one script in `folder`, with the commands of this environment on the path."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    command = ["bash", "-euo", "pipefail", "-c", "\n".join(lines)]
-    environment = {**os.environ, "PATH": path}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+def run_commands(
+    lines: list[str], folder: Path, environment: Mapping[str, str] = os.environ
+) -> subprocess.CompletedProcess[str]:
+    """`lines` as one script in `folder`, with the commands of this environment on the path; `groundgraph` is forked."""
+    with forked_command() as commands:
+        path = os.pathsep.join([commands, str(Path(sys.executable).parent), os.environ["PATH"]])
+        command = ["bash", "-euo", "pipefail", "-c", "\n".join(lines)]
+        given = {**environment, "PATH": path}
+        return subprocess.run(command, cwd=folder, env=given, capture_output=True, text=True, check=False)
 
 
 def build_configuration(text: str, folder: Path) -> None:

@@ -9,11 +9,10 @@ import signal
 import struct
 import termios
 from collections.abc import Mapping
-from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import Any
 
-from forks import FORKS, placed
+from forks import FORKS, Passed, placed
 from pexpect.fdpexpect import fdspawn
 
 
@@ -27,7 +26,7 @@ class ForkedTerminal(fdspawn):  # type: ignore[misc]
         own, its = pty.openpty()
         super().__init__(own, **options)
         self.setwinsize(*size)
-        self.process = FORKS.Process(target=_run, args=(arguments, str(cwd), dict(env), _Terminal(its)))
+        self.process = FORKS.Process(target=_run, args=(arguments, str(cwd), dict(env), Passed(its)))
         self.process.start()
         os.close(its)
 
@@ -44,20 +43,6 @@ class ForkedTerminal(fdspawn):  # type: ignore[misc]
         self.exitstatus, self.signalstatus = (code, None) if code >= 0 else (None, -code)
         if not self.closed:
             super().close()
-
-
-class _Terminal:
-    """A file descriptor that the new process has too."""
-
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-
-    def __reduce__(self) -> Any:
-        return _detached, (DupFd(self.fd),)
-
-
-def _detached(passed: Any) -> int:
-    return int(passed.detach())
 
 
 def _run(arguments: list[str], cwd: str, env: dict[str, str], terminal: Any) -> None:

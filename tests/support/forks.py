@@ -11,8 +11,10 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
+from multiprocessing.reduction import DupFd
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
@@ -42,6 +44,20 @@ def placed(cwd: str | Path, environment: Mapping[str, str], *descriptors: int) -
     sys.stdin = open(0, encoding=encoding, closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", encoding=encoding, closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding=encoding, errors="backslashreplace", closefd=False, buffering=1)  # noqa: SIM115
+
+
+class Passed:
+    """A file descriptor that the new process has too; there it is a number."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def __reduce__(self) -> Any:
+        return _detached, (DupFd(self.fd),)
+
+
+def _detached(passed: Any) -> int:
+    return int(passed.detach())
 
 
 def without_rights() -> None:
