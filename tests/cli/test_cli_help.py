@@ -47,14 +47,14 @@ def test_general_help_lists_the_commands_within_the_limit(start):
 
 @pytest.mark.covers("B11")
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_complete_commands_and_options(start, shell):
-    assert "groundgraph" in start(_GROUNDGRAPH_COMPLETE=f"source_{shell}").out
+def test_shells_complete_commands_and_options(run, shell):
+    assert "groundgraph" in run(_GROUNDGRAPH_COMPLETE=f"source_{shell}").out
     typed = {
         "bash": {"COMP_WORDS": "groundgraph doc", "COMP_CWORD": "1"},
         "zsh": {"_TYPER_COMPLETE_ARGS": "groundgraph doc"},
         "fish": {"_TYPER_COMPLETE_ARGS": "groundgraph doc", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
     }[shell]
-    found = start(_GROUNDGRAPH_COMPLETE=f"complete_{shell}", **typed)
+    found = run(_GROUNDGRAPH_COMPLETE=f"complete_{shell}", **typed)
     assert found.code == 0
     assert {"doctor", "documents"} <= set(re.findall(r"\w+", found.out))
 
