@@ -84,6 +84,28 @@ async def test_a_follow_up_to_a_count_counts_what_it_names(shop, first, second, 
     assert (output["outcome"], _counts(output)) == ("answered", [counted])
 
 
+@pytest.mark.parametrize(
+    ("second", "counted"),
+    [
+        # The boats with eight seats, or those that are called so.
+        ("And with eight?", []),
+        ("And with eight seats?", ["seats = 8: 2"]),
+        ("And of the kind eight?", ["seats = 2 and kind = eight: 0"]),
+        ("And pairs?", ["seats = 2 and kind = pair: 1"]),
+    ],
+)
+async def test_what_may_be_a_number_of_what_was_asked_before_is_no_value_of_another_column(tmp_path, second, counted):
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as database:
+        database.executescript(
+            "CREATE TABLE boats (name TEXT, kind TEXT, seats INTEGER); INSERT INTO boats VALUES "
+            "('Kingfisher', 'eight', 8), ('Barge', 'launch', 8), ('Moorhen', 'pair', 2), ('Swift', 'double', 2);"
+        )
+    graph = turn_graph(load_settings({}), sources=[SqlSource(tmp_path / "shop.db", name="river", tables=["boats"])])
+    first = await graph.ainvoke({"messages": "How many boats have two seats?"})
+    output = await graph.ainvoke({"messages": [*first["messages"], HumanMessage(second)]})
+    assert [_counts(first), _counts(output)] == [["seats = 2: 2"], counted]
+
+
 async def test_a_follow_up_that_counts_nothing_gets_rows(shop):
     output = (await _asked(shop, "How many customers are from Graz?", "Which ones?"))[1]
     assert not _counts(output)

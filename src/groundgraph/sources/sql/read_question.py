@@ -28,6 +28,7 @@ from groundgraph.sources.sql.values_in_question import (
 from groundgraph.text.find_cue import Cue, Language, find_cue, plain_words
 from groundgraph.text.follow_up import asked_for, language_words
 from groundgraph.text.negation import denied_parts
+from groundgraph.text.numbers import number_of
 from groundgraph.text.words import WORD, fold, name_stems, spaced, stem, stems, words
 
 # A word, and a number as it is written: "12.50", "2026-03-01".
@@ -129,6 +130,8 @@ def read_rows(parts: Sequence[Part], language: Language, shape: TableShape, voca
         found = read_values(asked, part, shape, vocabulary, dates)
         if found is None or not _is_clear(part.folded, found[0], dates, plain, language):
             return None
+        if _may_be_amount(found[0], conditions, part, shape):
+            return None
         # "And overall?" asks for more than what was asked before.
         if conditions and asked and filler.issuperset(asked):
             return None
@@ -136,6 +139,19 @@ def read_rows(parts: Sequence[Part], language: Language, shape: TableShape, voca
         dated |= dates
         left += _told_of(shape, found[1], left)
     return Reading(shape, conditions, left, filler)
+
+
+def _may_be_amount(said: Mapping[str, Any], before: Collection[str], part: Part, shape: TableShape) -> bool:
+    """Whether what a part has `said` may be the number of a column that was asked `before`: "And with eight?" behind
+    "boats with two seats", where a boat for eight is called so."""
+    whole = {one.name for one in shape.columns if one.kind == "integer"}
+    named = set(stems(part.folded))
+    return not whole.isdisjoint(before) and any(
+        number_of(fold(str(value))) is not None and not named.issuperset(name_stems(column))
+        for column, values in said.items()
+        if column not in whole
+        for value in listed(values)
+    )
 
 
 def _told_of(shape: TableShape, rest: list[str], before: Sequence[str]) -> Iterable[str]:
