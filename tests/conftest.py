@@ -88,10 +88,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 # The files of `make test` that take longest, the longest first; a process takes a whole file.
 LONG = (
-    "serve/test_page.py",
     "nodes/ingest/test_readers.py",
     "cli/test_cli_errors.py",
-    "serve/test_page_use.py",
     "test_linear_time.py",
     "cli/test_cli_demo.py",
     "test_facade.py",

@@ -15,7 +15,7 @@ from page_servers import (
     forget_all,
 )
 
-pytestmark = pytest.mark.covers("U8")
+pytestmark = [pytest.mark.live, pytest.mark.covers("U8")]
 
 # The stream of an answer stays open behind what it told, until `window.end` is called.
 OPEN_YET = """() => {

@@ -26,7 +26,7 @@ from groundgraph.serve.app import Served
 from groundgraph.serve.gate import POLICY
 from groundgraph.serve.users import Users
 
-pytestmark = pytest.mark.covers("U8")
+pytestmark = [pytest.mark.live, pytest.mark.covers("U8")]
 
 # What a route fulfils has ended, and is told to be broken off.
 UNENDED = """body => {
