@@ -79,7 +79,11 @@ def _refuse_growth(source: str) -> None:
 # The text in the bytes of a file.
 
 _REPLACEMENT = "\ufffd"
-_MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
+# That of UTF-32 begins with the one of UTF-16, behind which no text has a NUL.
+_MARKS = (
+    *((b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32")),
+    *((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig")),
+)
 # Beyond this share of bytes that are not UTF-8, a file is in another encoding or no text at all.
 _MAX_REPLACED = 0.1
 # Fewer bytes, of a text that has others, do not tell an encoding by themselves; most texts that are not UTF-8 are in
@@ -94,8 +98,8 @@ _SYMBOL_IN_WORD = re.compile(r"[^\W\d_][¤£¥¦¨©¬®¯°±²³´¶¸¹¼½¾
 def decode_text(data: bytes, encoding: str | None = None) -> tuple[str, list[str]]:
     """The text of `data` with `\\n` as line end, and one sentence for each kind of repair.
 
-    It is UTF-8 or UTF-16 with a byte order mark, or in `encoding` where one is given, or UTF-8, or else in the encoding
-    that charset-normalizer takes it for, which a sentence tells. Bytes that are neither and NUL become U+FFFD.
+    It is UTF-8, UTF-16 or UTF-32 with a byte order mark, or in `encoding` where one is given, or UTF-8, or else in the
+    encoding that charset-normalizer takes it for, which a sentence tells. Bytes that are neither and NUL become U+FFFD.
 
     Raises:
         IngestError: too much would have to be replaced, or it is not in the given encoding.

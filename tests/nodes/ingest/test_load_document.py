@@ -145,8 +145,9 @@ def test_without_the_extra_a_document_is_reported_with_the_command(tmp_path, mon
         loaded(tmp_path, b"%PDF-1.7 <p>Pump 17 is serviced.</p>", name)
 
 
-def test_utf16_with_a_byte_order_mark_is_read(tmp_path):
-    assert loaded(tmp_path, "Köln\r\nПриём".encode("utf-16"), "a.txt").text == "Köln\nПриём"
+def test_utf16_and_utf32_with_a_byte_order_mark_are_read(tmp_path):
+    for encoding in ("utf-16", "utf-32"):
+        assert loaded(tmp_path, "Köln\r\nПриём".encode(encoding), "a.txt").text == "Köln\nПриём"
 
 
 def test_a_file_beyond_the_size_that_memory_bears_is_refused(tmp_path):
