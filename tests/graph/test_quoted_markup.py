@@ -100,7 +100,7 @@ Thanks
 
 async def quoted(folder, text: str, question: str) -> str:
     """The answer over `text` as a file, every citation of which slices to its quote."""
-    name = "README.md" if text == MARKDOWN else "README.rst"
+    name = "README.md" if text in (MARKDOWN, FOLDED) else "README.rst"
     (folder / name).write_text(text)
     output = await asked(folder, name, question)
     assert output["citations"]
@@ -193,3 +193,35 @@ async def test_an_item_of_marks_is_no_fragment_beside_the_items_of_words(tmp_pat
 async def test_a_note_that_is_numbered_like_a_link_target_is_text(tmp_path):
     answer = await quoted(tmp_path, "# Pumps\n\nSee [1].\n\n[1]: Pumps of hall 3 bite.\n", "Which pumps bite?")
     assert "Pumps of hall 3 bite." in answer
+
+
+FOLDED = """# Pumps
+
+<details>
+<summary>How to reset a pump</summary>
+
+Hold the green button for five seconds.
+
+</details>
+
+<div align="center">
+
+The details of a pump are printed on its plate.
+
+</div>
+"""
+
+
+@pytest.mark.covers("A12")
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("Where are the details of a pump printed?", "The details of a pump are printed on its plate."),
+        ("How do I reset a pump by the green button?", "Hold the green button for five seconds."),
+    ],
+)
+async def test_tags_that_set_out_a_block_are_no_part_of_a_quote(tmp_path, question, shown):
+    answer = await quoted(tmp_path, FOLDED, question)
+    assert f"> {shown}" in answer
+    assert "</" not in answer
+    assert "<d" not in answer

@@ -42,6 +42,11 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         ),
     ),
     ("heading", _RULE),
+    # A tag alone in its line sets out what stands below it, or ends that; a summary names it.
+    (
+        "heading",
+        re.compile(r"\A\s*(?:</?(?:div|details|section|article|center|p)\b[^<>]*>\s*\Z|<summary\b)", re.IGNORECASE),
+    ),
     ("item", re.compile(r"\A\s*(?:[-*+•o]|\d{1,3}[.)])\s+\S")),
     ("table", re.compile(r"\A\s*\|")),
     # HTML that sets out a block, and the borders of reStructuredText's tables: to the next blank line, and what is set
