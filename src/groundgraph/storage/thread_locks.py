@@ -260,8 +260,8 @@ async def thread_lock(saver: Any, thread_id: str, wait: float) -> AsyncIterator[
     except TimeoutError:
         _leave(saver, thread_id, ticket)
         raise ThreadBusy(
-            f"The thread '{thread_id}' was busy with another turn for {wait:g} seconds. "
-            "Nothing of this turn was written; ask again, or use another thread."
+            f"The thread '{thread_id}' was busy with another turn for {wait:g} seconds. Nothing of this turn was "
+            "written; ask again, close a stream of that turn which is not read on, or use another thread."
         ) from None
     except BaseException:
         _leave(saver, thread_id, ticket)
