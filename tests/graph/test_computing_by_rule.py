@@ -293,6 +293,30 @@ async def test_what_is_a_value_and_the_name_of_another_table_is_not_read_as_the_
     assert _counts(clear) == ["kind = returns: 1"]
 
 
+async def _counted_of(folder: Path, script: str, question: str) -> list[str]:
+    """What is computed, from which condition on, over the tables that `script` makes."""
+    with closing(sqlite3.connect(folder / "some.db")) as database:
+        database.executescript(script)
+    graph = turn_graph(sources=[SqlSource(folder / "some.db", name="some", index=":memory:")])
+    try:
+        return _counts(await graph.ainvoke(question))
+    finally:
+        await graph.resources.close()
+
+
+@pytest.mark.parametrize(
+    ("question", "counted"),
+    [
+        ("How many employees have remote Y?", ["remote = Y or y: 3"]),
+        ("How many employees are in IT?", ["unit = IT or It: 3"]),
+    ],
+)
+async def test_a_value_that_is_a_plain_word_is_counted_however_it_is_written(tmp_path, question, counted):
+    script = """CREATE TABLE employees (id INTEGER PRIMARY KEY, remote TEXT, unit TEXT);
+        INSERT INTO employees VALUES (1, 'Y', 'IT'), (2, 'y', 'IT'), (3, 'Y', 'It'), (4, 'n', 'HR'), (5, 'N', 'HR');"""
+    assert await _counted_of(tmp_path, script, question) == counted
+
+
 async def test_what_two_tables_can_be_asked_for_is_counted_in_neither(tmp_path):
     path = tmp_path / "two.db"
     with closing(sqlite3.connect(path)) as database:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -51,7 +51,7 @@ def names_value(said: str, shape: TableShape, vocabulary: Vocabulary) -> bool:
 def values_said(said: str, vocabulary: Vocabulary) -> Iterator[Any]:
     """The values of cells that the text names, as they are stored."""
     asked, part = stems(said), Part(fold(said), said)
-    yield from _wordless_conditions(part, vocabulary).values()
+    yield from chain.from_iterable(map(listed, _wordless_conditions(part, vocabulary).values()))
     for place in range(len(asked)):
         yield from chain.from_iterable(value_at(asked, place, part.folded, vocabulary)[1].values())
 
@@ -247,10 +247,21 @@ def _words_of(found: Mapping[str, Sequence[Any]]) -> set[str]:
 def _wordless_conditions(part: Part, vocabulary: Vocabulary) -> dict[str, Any]:
     """Of values without a content word: each stands for itself behind the name of its column, as "A" does, or in
     capitals, as "IT", where one column alone has it."""
-    wordless = vocabulary.get((), {}).items()
-    large = {name: value for name, values in wordless for value in values if part.has_in_capitals(value)}
-    named = {name: value for name, values in wordless for value in values if stands_behind(name, value, part.folded)}
+    wordless = vocabulary.get((), {})
+    named = _those_said(wordless, lambda name, value: stands_behind(name, value, part.folded))
+    large = _those_said(wordless, lambda _, value: part.has_in_capitals(value))
     return named or (large if len(large) == 1 else {})
+
+
+def _those_said(wordless: Mapping[str, Sequence[Any]], is_said: Callable[[str, Any], bool]) -> dict[str, Any]:
+    """By column, what it holds of what is said, in each way in which that is written: "Y" and "y"."""
+    conditions: dict[str, Any] = {}
+    for name, values in wordless.items():
+        said = {fold(str(value)).strip() for value in values if is_said(name, value)}
+        for value in values:
+            if fold(str(value)).strip() in said:
+                _add(conditions, name, value)
+    return conditions
 
 
 def _said_values(found: Mapping[str, Sequence[Any]], said: str) -> dict[str, list[Any]]:
