@@ -317,6 +317,18 @@ async def test_a_value_that_is_a_plain_word_is_counted_however_it_is_written(tmp
     assert await _counted_of(tmp_path, script, question) == counted
 
 
+async def test_the_name_of_a_table_that_a_question_was_not_routed_to_is_not_read_as_a_value_either(tmp_path):
+    script = """CREATE TABLE teachers (id INTEGER PRIMARY KEY, name TEXT, subject TEXT);
+        INSERT INTO teachers VALUES (1, 'Page', 'maths'), (2, 'Grand', 'art'), (3, 'Grand', 'music');
+        CREATE TABLE classes (name TEXT PRIMARY KEY, teacher_id INTEGER REFERENCES teachers (id));
+        INSERT INTO classes VALUES ('5a', 2), ('5b', 2), ('6a', 1);
+        CREATE TABLE marks (id INTEGER PRIMARY KEY, teacher_id INTEGER REFERENCES teachers (id), mark INTEGER);
+        INSERT INTO marks VALUES (1, 2, 5), (2, 2, 4), (3, 1, 3);
+        CREATE TABLE pages (id INTEGER PRIMARY KEY, class TEXT);
+        INSERT INTO pages VALUES (1, '5a'), (2, '6a');"""
+    assert await _counted_of(tmp_path, script, "How many pages have teachers Grand?") == []
+
+
 async def test_what_two_tables_can_be_asked_for_is_counted_in_neither(tmp_path):
     path = tmp_path / "two.db"
     with closing(sqlite3.connect(path)) as database:

@@ -108,7 +108,7 @@ class Computer:
         why: dict[str, Any] = {}
         if self._database and cue.function == "count":
             known = self._with_values(self._database, shapes, asked)
-            counted = self._counted(self._database, cue, known, asked)
+            counted = self._counted(self._database, cue, known, tables, asked)
             if isinstance(counted, SourceResult):
                 return counted
             if excluded := self._excluded(asked, shapes):
@@ -250,12 +250,13 @@ class Computer:
         database: ComputingDatabase,
         cue: Cue,
         known: Sequence[tuple[TableShape, Vocabulary]],
+        tables: Sequence[TableShape],
         asked: Question,
     ) -> SourceResult | dict[str, Any]:
         """The count that a question asks for; in its place, what is known of why there is none."""
         readings = _readings(cue, known, asked)
         whole = [(found, count) for found in readings if (count := read_computation(found, asked.filters))]
-        if len(whole) == 1 and not _may_be_another(whole[0][0], readings, known, cue):
+        if len(whole) == 1 and not _may_be_another(whole[0][0], readings, known, tables, cue):
             _, count = whole[0]
             quantity = quantity_instead(cue, count.shape)
             told = {"quantity": quantity, "tables": [count.shape.name]}
@@ -426,21 +427,27 @@ def _first_two(
 
 
 def _may_be_another(
-    read: Reading, readings: Sequence[Reading], known: Sequence[tuple[TableShape, Vocabulary]], cue: Cue
+    read: Reading,
+    readings: Sequence[Reading],
+    known: Sequence[tuple[TableShape, Vocabulary]],
+    tables: Sequence[TableShape],
+    cue: Cue,
 ) -> bool:
     """Whether the question of one reading may be about another table: one that it may not be read in for certain has a
-    part of the name of this one, one whose whole name it says has more of a name, or a value may be one's name."""
+    part of the name of this one, one whose whole name it says has more of a name, or a value may be the name of one of
+    all `tables`."""
     said = set(chain.from_iterable(map(stems, cue.parts)))
     certain = {found.shape.name for found in readings}
     others = [other for other, _ in known if other is not read.shape]
-    return any(_may_be_meant(one, read, said, is_read=one.name in certain) for one in others)
+    return any(_may_be_meant(one, read, said, is_read=one.name in certain) for one in others) or any(
+        _is_a_value(one, read) for one in tables if one.name != read.shape.name
+    )
 
 
 def _may_be_meant(other: TableShape, read: Reading, said: Collection[str], *, is_read: bool) -> bool:
     if not is_read and _is_part_of(other, read.shape):
         return True
-    is_longer = _is_part_of(read.shape, other) and set(table_stems(other)) <= set(said)
-    return is_longer or _is_a_value(other, read)
+    return _is_part_of(read.shape, other) and set(table_stems(other)) <= set(said)
 
 
 def _is_part_of(shape: TableShape, other: TableShape) -> bool:
