@@ -329,6 +329,23 @@ async def test_the_name_of_a_table_that_a_question_was_not_routed_to_is_not_read
     assert await _counted_of(tmp_path, script, "How many pages have teachers Grand?") == []
 
 
+@pytest.mark.parametrize(
+    ("question", "counted"),
+    [
+        # Who is called Berlin, or who works there: the requests have no column that tells the office.
+        ("How many requests are from Berlin?", []),
+        ("How many requests are from Kim?", ["employees.name = Kim: 2"]),
+        ("How many employees work in Berlin?", []),
+    ],
+)
+async def test_a_value_that_another_column_of_a_partner_holds_is_not_counted(tmp_path, question, counted):
+    script = """CREATE TABLE employees (id INTEGER PRIMARY KEY, title TEXT, name TEXT, dept TEXT, office TEXT);
+        INSERT INTO employees VALUES (1, 'Dr', 'Berlin', 'Sales', 'Linz'), (2, 'Dr', 'Kim', 'Sales', 'Berlin');
+        CREATE TABLE requests (id INTEGER PRIMARY KEY, employee_id INTEGER REFERENCES employees (id));
+        INSERT INTO requests VALUES (1, 1), (2, 2), (3, 2);"""
+    assert await _counted_of(tmp_path, script, question) == counted
+
+
 async def test_what_two_tables_can_be_asked_for_is_counted_in_neither(tmp_path):
     path = tmp_path / "two.db"
     with closing(sqlite3.connect(path)) as database:

@@ -256,8 +256,9 @@ class Computer:
         """The count that a question asks for; in its place, what is known of why there is none."""
         readings = _readings(cue, known, asked)
         whole = [(found, count) for found in readings if (count := read_computation(found, asked.filters))]
-        if len(whole) == 1 and not _may_be_another(whole[0][0], readings, known, tables, cue):
-            _, count = whole[0]
+        found = [one for one in whole if not self._may_be_of_partner(database, one[0], tables, asked)]
+        if len(whole) == len(found) == 1 and not _may_be_another(found[0][0], readings, known, tables, cue):
+            _, count = found[0]
             quantity = quantity_instead(cue, count.shape)
             told = {"quantity": quantity, "tables": [count.shape.name]}
             stated = self._stated(database, count)
@@ -279,6 +280,24 @@ class Computer:
         shape = next(one for one in tables if one.name == held[0])
         kept = Computation("count", shape, "", tuple(filter(None, (asked.filters, found.conditions))))
         return self._stated(database, kept)
+
+    def _may_be_of_partner(
+        self, database: ComputingDatabase, read: Reading, tables: Sequence[TableShape], asked: Question
+    ) -> bool:
+        """Whether a value of a column that tells the partner of a row may be one of another column of a partner, which
+        the row does not have: whose name is Berlin, or who works there."""
+        said = [
+            tuple(stems(str(value)))
+            for name in read.shape.lent.intersection(read.conditions)
+            for value in listed(read.conditions[name])
+        ]
+        partners = {join.other.name for join in read.shape.joins} if said else set()
+        others = [one for one in tables if one.name in partners]
+        return any(
+            _is_unseen(read.shape, *known, value)
+            for known in self._with_values(database, others, asked)
+            for value in said
+        )
 
     def _stated(self, database: ComputingDatabase, computation: Computation) -> SourceResult:
         computed = compute(database, computation)
@@ -410,6 +429,16 @@ def _without_partners(shape: TableShape, vocabulary: Vocabulary) -> tuple[TableS
         name: kept for name, found in vocabulary.items() if (kept := {one: found[one] for one in found if one in own})
     }
     return replace(shape, columns=tuple(shape.own_columns), joins=()), values
+
+
+def _is_unseen(shape: TableShape, partner: TableShape, vocabulary: Vocabulary, value: tuple[str, ...]) -> bool:
+    """Whether a column of texts of the `partner` of a row of `shape` holds the value of these stems, and the row does
+    not tell that column."""
+    joins = [join for join in shape.joins if join.other.name == partner.name]
+    shown = {name for join in joins for _, name in join.columns}
+    # A number is only one of a column that is named beside it.
+    own = {one.name for one in partner.own_columns if one.kind in ("string", "text")}
+    return not shown.issuperset(own.intersection(vocabulary.get(value, ())))
 
 
 def _asks_to_list(asked: Question) -> bool:
