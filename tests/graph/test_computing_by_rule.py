@@ -498,6 +498,13 @@ async def test_things_are_not_counted_by_rows_that_say_how_many_each_is(shop):
     assert _counts(rows) == ["status = open: 3"]
 
 
+@pytest.mark.parametrize("question", ["How many tools are there?", "How many tools?"])
+async def test_things_of_a_kind_are_not_counted_by_such_rows_either(tmp_path, question):
+    script = """CREATE TABLE products (code TEXT PRIMARY KEY, category TEXT, quantity INTEGER);
+        INSERT INTO products VALUES ('007', 'tool', 10), ('07', 'tool', 0), ('7', 'lamp', 5);"""
+    assert await _counted_of(tmp_path, script, question) == []
+
+
 async def test_all_rows_of_a_named_table_are_given_when_asked_for(shop):
     (output,) = await _asked(shop, "List all customers")
     assert output["outcome"] == "answered"

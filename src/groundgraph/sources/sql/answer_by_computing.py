@@ -278,6 +278,8 @@ class Computer:
         if found is None or held != [found.shape.name]:
             return None
         shape = next(one for one in tables if one.name == held[0])
+        if quantity_instead(cue, shape):
+            return None
         kept = Computation("count", shape, "", tuple(filter(None, (asked.filters, found.conditions))))
         return self._stated(database, kept)
 
