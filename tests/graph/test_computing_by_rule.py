@@ -346,6 +346,24 @@ async def test_a_value_that_another_column_of_a_partner_holds_is_not_counted(tmp
     assert await _counted_of(tmp_path, script, question) == counted
 
 
+@pytest.mark.parametrize(
+    ("question", "counted"),
+    [
+        ("How many staff have the language German?", []),
+        ("How many German staff are there?", []),
+        ("How many staff have the skill welding?", []),
+        ("How many staff have the tag night?", []),
+        ("How many staff have the language Czech?", ["language = Czech: 1"]),
+        ("How many staff have the skill driving?", ["skill = driving: 1"]),
+    ],
+)
+async def test_a_value_that_cells_list_beside_others_is_not_counted(tmp_path, question, counted):
+    script = """CREATE TABLE staff (id INTEGER PRIMARY KEY, language TEXT, skill TEXT, tag TEXT);
+        INSERT INTO staff VALUES (1, 'German', 'welding', 'night'), (2, 'English, German', 'welding/first aid', NULL),
+        (3, 'Czech', 'driving', '["night","weekend"]');"""
+    assert await _counted_of(tmp_path, script, question) == counted
+
+
 async def test_what_two_tables_can_be_asked_for_is_counted_in_neither(tmp_path):
     path = tmp_path / "two.db"
     with closing(sqlite3.connect(path)) as database:

@@ -19,6 +19,8 @@ LONGEST_VALUE = 8
 _SIDES = ("above", "below", "from", "to", "between")
 # What words lose that says something: "C++", "A-", "-3", "status != open", "hall > 3".
 _SIGN = re.compile(r"[+#%<>≤≥≠±~]|!=|(?<!\w)-\d|(?<!\w)\w-(?!\w)")
+# What stands between the things that one cell lists, a JSON array among them.
+_BETWEEN = re.compile(r"[][,;|/\n\"]")
 YEAR = re.compile(r"[12]\d{3}")
 # Characters of the longest number in words, with room: how far back what stands before one is read.
 _LONGEST_NUMBER = 64
@@ -124,11 +126,22 @@ def value_at(
 def _told(
     found: Mapping[str, Sequence[Any]], own: Sequence[str], named: Sequence[str], vocabulary: Vocabulary
 ) -> str | None:
-    """The column that a value stands for with its stems `own`; None where it may be of several, or deny another value,
-    as "nicht offen" does."""
+    """The column that a value stands for with its stems `own`; None where it may be of several, deny another value, as
+    "nicht offen" does, or where cells list it beside others."""
     column = _meant(found, named)
-    denied = column is not None and own[1:] and tuple(own[1:]) in vocabulary and _denies(found[column])
+    if column is None or any(_is_listed(column, value, own, vocabulary) for value in found[column]):
+        return None
+    denied = own[1:] and tuple(own[1:]) in vocabulary and _denies(found[column])
     return None if denied else column
+
+
+def _is_listed(column: str, value: Any, own: Sequence[str], vocabulary: Vocabulary) -> bool:
+    """Whether a cell of `column` lists `value`, whose stems are `own`, beside others: who speaks "English, German"
+    speaks German, and a count by the cells that say nothing else leaves that one out."""
+    longer = (found[column] for name, found in vocabulary.items() if len(name) > len(own) and column in found)
+    texts = (one for one in chain.from_iterable(longer) if isinstance(one, str))
+    lists = (list(map(str.strip, _BETWEEN.split(fold(one)))) for one in texts if _BETWEEN.search(one))
+    return any(fold(str(value)).strip() in items for items in lists)
 
 
 def _denies(values: Iterable[Any]) -> bool:
