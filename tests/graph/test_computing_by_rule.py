@@ -364,6 +364,25 @@ async def test_a_value_that_cells_list_beside_others_is_not_counted(tmp_path, qu
     assert await _counted_of(tmp_path, script, question) == counted
 
 
+@pytest.mark.parametrize("kind", ["DATE", "TEXT"])
+@pytest.mark.parametrize(
+    ("question", "counted"),
+    [
+        ("How many requests were there in March?", []),
+        ("How many requests of April are open?", []),
+        ("How many requests have the customer March?", ["customer = March: 2"]),
+        # A column of months.
+        ("How many requests were there in June?", ["period = June: 2"]),
+    ],
+)
+async def test_a_month_that_somebody_is_called_is_not_counted_by_the_name(tmp_path, kind, question, counted):
+    script = f"""CREATE TABLE requests (id INTEGER PRIMARY KEY, customer TEXT, agent TEXT, period TEXT, made {kind},
+        state TEXT);
+        INSERT INTO requests VALUES (1, 'March', 'Lee', 'June', '2025-03-01', 'open'),
+        (2, 'March', 'April', 'June', '2025-06-01', 'open'), (3, 'Kim', 'Lee', 'July', '2025-03-02', 'done');"""
+    assert await _counted_of(tmp_path, script, question) == counted
+
+
 async def test_what_two_tables_can_be_asked_for_is_counted_in_neither(tmp_path):
     path = tmp_path / "two.db"
     with closing(sqlite3.connect(path)) as database:

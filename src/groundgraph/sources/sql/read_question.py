@@ -16,6 +16,7 @@ from groundgraph.sources.sql.compute import Computation, is_numeric
 from groundgraph.sources.sql.days_in_question import date_condition
 from groundgraph.sources.sql.shape import TableShape, Vocabulary, column_stems, table_stems
 from groundgraph.sources.sql.values_in_question import (
+    YEAR,
     Part,
     is_plain,
     listed,
@@ -130,7 +131,9 @@ def read_rows(parts: Sequence[Part], language: Language, shape: TableShape, voca
         found = read_values(asked, part, shape, vocabulary, dates)
         if found is None or not _is_clear(part.folded, found[0], dates, plain, language):
             return None
-        if _may_be_amount(found[0], conditions, part, shape):
+        if _may_be_amount(found[0], conditions, part, shape) or _may_be_month(
+            found[0], part, shape, vocabulary, language
+        ):
             return None
         # "And overall?" asks for more than what was asked before.
         if conditions and asked and filler.issuperset(asked):
@@ -151,6 +154,35 @@ def _may_be_amount(said: Mapping[str, Any], before: Collection[str], part: Part,
         for column, values in said.items()
         if column not in whole
         for value in listed(values)
+    )
+
+
+def _may_be_month(
+    said: Mapping[str, Any], part: Part, shape: TableShape, vocabulary: Vocabulary, language: Language
+) -> bool:
+    """Whether a value of a column that is not named may be a month of the days that the table has: "March" where
+    somebody is called so. Where the column has other months too, it is one by month."""
+    named = set(stems(part.folded))
+    months = [
+        (column, own[0])
+        for column, values in said.items()
+        for own in map(stems, map(str, listed(values)))
+        if len(own) == 1 and own[0] in language.months and not named.issuperset(name_stems(column))
+    ]
+    return any(_only_month(column, own, vocabulary, language.months) for column, own in months) and _has_days(
+        shape, vocabulary
+    )
+
+
+def _only_month(column: str, said: str, vocabulary: Vocabulary, months: Iterable[str]) -> bool:
+    """Whether `said` is the only one of `months` that `column` holds."""
+    return not any(column in vocabulary.get((month,), ()) for month in months if month != said)
+
+
+def _has_days(shape: TableShape, vocabulary: Vocabulary) -> bool:
+    """Whether a column holds days, be it one of texts."""
+    return any(one.kind in ("date", "datetime") for one in shape.columns) or any(
+        len(name) > 2 and all(map(str.isdecimal, name[:3])) and YEAR.fullmatch(name[0]) for name in vocabulary
     )
 
 
