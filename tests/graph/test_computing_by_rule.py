@@ -383,6 +383,20 @@ async def test_a_month_that_somebody_is_called_is_not_counted_by_the_name(tmp_pa
     assert await _counted_of(tmp_path, script, question) == counted
 
 
+async def test_where_a_value_may_be_of_two_columns_rows_of_the_named_table_are_quoted(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "some.db")) as database:
+        database.executescript("""CREATE TABLE employees (id INTEGER PRIMARY KEY, name TEXT, last TEXT, office TEXT);
+            INSERT INTO employees VALUES (1, 'Kim', 'Hall', 'Paris'), (2, 'Lee', 'Berg', 'Paris'),
+            (3, 'Paris', 'Hill', 'Linz');
+            CREATE TABLE requests (id INTEGER PRIMARY KEY, employee_id INTEGER REFERENCES employees (id));
+            INSERT INTO requests VALUES (7, 3);""")
+    graph = turn_graph(sources=[SqlSource(tmp_path / "some.db", name="some", index=":memory:")])
+    output = await graph.ainvoke("Which employees are in Paris?")
+    await graph.resources.close()
+    quoted = [citation["location"]["shown"] for citation in output["citations"]]
+    assert sorted(quoted) == ["table employees, key 1", "table employees, key 2", "table employees, key 3"]
+
+
 async def test_what_two_tables_can_be_asked_for_is_counted_in_neither(tmp_path):
     path = tmp_path / "two.db"
     with closing(sqlite3.connect(path)) as database:

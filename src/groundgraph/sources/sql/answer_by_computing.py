@@ -176,12 +176,17 @@ class Computer:
             tables: all of the source.
             found: the rows that a search found.
         """
-        for read in self._read_for_rows(asked, shapes):
+        readings = list(self._read_for_rows(asked, shapes))
+        for read in readings:
             of_column = read.of_column(tables)
             if not read.shape.vector_fields and (read.is_of_table or of_column):
                 left = (of_column or read).left_over
                 return self._of_named(read, left, asked, tables, found)
-        return [*found]
+        # A value may be of two of its columns, as in "Which employees are in Paris?": no row of another table is meant.
+        meant = _only_listed(asked, tables)
+        unclear = meant is not None and meant not in {read.shape.name for read in readings}
+        own = [row for row in found if row.metadata["table"] == meant] if unclear else []
+        return own or [*found]
 
     def _of_named(
         self,
@@ -448,6 +453,15 @@ def _asks_to_list(asked: Question) -> bool:
     "Which boat?" asks for one that something was said of before."""
     elliptic = len(asked.said) == 1 and is_elliptic(asked.text)
     return not elliptic and any(map(language_of(asked.text).lists, map(fold, asked.said)))
+
+
+def _only_listed(asked: Question, tables: Sequence[TableShape]) -> str | None:
+    """The name of the only one of `tables` that a question names, where it asks for rows and computes nothing."""
+    if not _parts_for_rows(asked, language_of(asked.text)) or not _asks_to_list(asked):
+        return None
+    said = set(stems(asked.text))
+    named = [one.name for one in tables if (own := set(table_stems(one))) and own <= said]
+    return named[0] if len(named) == 1 else None
 
 
 def _first_two(
