@@ -397,6 +397,23 @@ async def test_where_a_value_may_be_of_two_columns_rows_of_the_named_table_are_q
     assert sorted(quoted) == ["table employees, key 1", "table employees, key 2", "table employees, key 3"]
 
 
+@pytest.mark.parametrize(
+    ("question", "counted"),
+    [
+        ("Сколько заказов из Тулы в Москву?", []),
+        ("¿Cuántos заказы de Tula a Lima?", []),
+        ("Сколько заказов из Тулы и Москвы?", ["город = Тула or Москва: 3"]),
+        ("Сколько заказов в Туле и в Москве?", ["город = Тула or Москва: 3"]),
+        ("How many заказы are in Tula and in Lima?", ["город = Tula or Lima: 2"]),
+        ("How many заказы are in Tula, Lima?", ["город = Tula or Lima: 2"]),
+    ],
+)
+async def test_a_way_from_one_value_to_another_is_not_counted_as_both(tmp_path, question, counted):
+    script = """CREATE TABLE заказы (id INTEGER PRIMARY KEY, город TEXT);
+        INSERT INTO заказы VALUES (1, 'Тула'), (2, 'Москва'), (3, 'Тула'), (4, 'Tula'), (5, 'Lima');"""
+    assert await _counted_of(tmp_path, script, question) == counted
+
+
 async def test_what_two_tables_can_be_asked_for_is_counted_in_neither(tmp_path):
     path = tmp_path / "two.db"
     with closing(sqlite3.connect(path)) as database:

@@ -18,6 +18,7 @@ from groundgraph.sources.sql.shape import TableShape, Vocabulary, column_stems, 
 from groundgraph.sources.sql.values_in_question import (
     YEAR,
     Part,
+    are_joined,
     is_plain,
     listed,
     names_value,
@@ -200,7 +201,8 @@ def _is_clear(
     language: Language,
 ) -> bool:
     """Whether what was read as `conditions` and `dates` means one thing, and is all that decides."""
-    return not _share_name(dates, conditions) and is_plain(said, conditions, plain, language.deciding)
+    joined = all(are_joined(said, listed(values), language.between) for values in conditions.values())
+    return joined and not _share_name(dates, conditions) and is_plain(said, conditions, plain, language.deciding)
 
 
 def read_computation(reading: Reading, filters: Mapping[str, Any]) -> Computation | None:

@@ -311,6 +311,23 @@ def is_plain(said: str, conditions: Mapping[str, Any], plain: Collection[str], d
     return not says_more and all(word in plain or stem(word) in content for word in rest)
 
 
+def are_joined(said: str, values: Sequence[Any], between: frozenset[str]) -> bool:
+    """Whether the folded text `said` names several `values` of one column as one or the other: it is a way that leads
+    "from Linz to Graz", and nothing but words that may stand `between` two things stands there."""
+    owners = {word: at for at, value in enumerate(values) for word in stems(str(value))}
+    last: int | None = None
+    apart: list[str] = []
+    for word in words(said):
+        owner = owners.get(stem(word))
+        if owner is None:
+            apart.append(word)
+            continue
+        if last not in (None, owner) and apart and between.issuperset(apart):
+            return False
+        last, apart = owner, []
+    return True
+
+
 def listed(condition: Any) -> list[Any]:
     """The values of a `condition`: several, or the one that it is."""
     return condition if isinstance(condition, list) else [condition]
