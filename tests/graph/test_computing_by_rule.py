@@ -414,6 +414,25 @@ async def test_a_way_from_one_value_to_another_is_not_counted_as_both(tmp_path, 
     assert await _counted_of(tmp_path, script, question) == counted
 
 
+@pytest.mark.parametrize(
+    ("question", "counted"),
+    [
+        ("How many orders were paid in March 2025?", []),
+        ("How many orders were paid on 2 March 2025?", []),
+        ("Wie viele orders wurden im März 2025 paid?", []),
+        (
+            "How many paid orders were there in March 2025?",
+            ["paid = True and date >= 2025-03-01 and date < 2025-04-01: 1"],
+        ),
+        ("How many orders in March 2025 are paid?", ["paid = True and date >= 2025-03-01 and date < 2025-04-01: 1"]),
+    ],
+)
+async def test_the_day_on_which_something_was_done_is_not_another_of_the_row(tmp_path, question, counted):
+    script = """CREATE TABLE orders (id INTEGER PRIMARY KEY, date DATE, paid BOOLEAN);
+        INSERT INTO orders VALUES (1, '2025-02-27', 1), (2, '2025-03-01', 1), (3, '2025-03-02', 0);"""
+    assert await _counted_of(tmp_path, script, question) == counted
+
+
 async def test_what_two_tables_can_be_asked_for_is_counted_in_neither(tmp_path):
     path = tmp_path / "two.db"
     with closing(sqlite3.connect(path)) as database:

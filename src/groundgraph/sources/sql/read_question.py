@@ -202,7 +202,24 @@ def _is_clear(
 ) -> bool:
     """Whether what was read as `conditions` and `dates` means one thing, and is all that decides."""
     joined = all(are_joined(said, listed(values), language.between) for values in conditions.values())
+    flags = [name for name, value in conditions.items() if value is True] if dates else []
+    if any(_is_dated(said, name_stems(name), language) for name in flags):
+        return False
     return joined and not _share_name(dates, conditions) and is_plain(said, conditions, plain, language.deciding)
+
+
+def _is_dated(said: str, name: Sequence[str], language: Language) -> bool:
+    """Whether a day stands right behind the name of a column of yes and no, or right before it: of "paid in 2025" and
+    "2025 bezahlt" it is the day on which that was done, and no other of the row."""
+    spoken = words(said)
+    own = [stem(word) for word in spoken]
+    starts = [at for at in range(len(own)) if own[at : at + len(name)] == list(name)]
+    behind = (
+        next((own[at] for at in range(start + len(name), len(own)) if spoken[at] not in language.between), "")
+        for start in starts
+    )
+    before = (own[start - 1] for start in starts if start)
+    return any(one.isdecimal() or one in language.months for one in chain(behind, before))
 
 
 def read_computation(reading: Reading, filters: Mapping[str, Any]) -> Computation | None:
