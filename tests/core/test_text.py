@@ -186,6 +186,11 @@ def test_sentences_are_ordered_inside_the_text_and_cover_every_character_but_spa
         ),
         ("A list:\n- one\n- two", ["A list:", "- one", "- two"]),
         ("# Cats\nThey sleep\nlong.\n## No. 5\nOn.", ["# Cats", "They sleep\nlong.", "## No. 5", "On."]),
+        (
+            "> [!TIP]\n> It tries to\n> go on. Now.\n>\n> - an item",
+            ["> [!TIP]", "> It tries to\n> go on.", "Now.", ">", "> - an item"],
+        ),
+        ("> **Note**\n> They stop\n> at once.", ["> **Note**", "> They stop\n> at once."]),
         ("これは文です。次の文。", ["これは文です。", "次の文。"]),
         ("a line\nwrapped. Next", ["a line\nwrapped.", "Next"]),
         ("  \n ", []),

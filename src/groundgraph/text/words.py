@@ -390,6 +390,9 @@ _SENTENCE_END = re.compile(
 )
 # The line of a heading of Markdown ends where the line does, also without a blank one below.
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t][^\n]*+\n", re.MULTILINE)
+# Lines of a quotation of Markdown that a sentence may stand in, what heads a note being none, and may go on in.
+_QUOTED = re.compile(r"[ \t]*>[ \t]*(?!\[!|#|\*\*[^*\n]*+\*\*:?[ \t]*\Z)\S")
+_GOES_ON_QUOTED = re.compile(r"[ \t]*>[ \t]*(?!\[!|(?:[-*+•>#|]|\d+[.)])(?:\s|\Z))\S")
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -412,10 +415,17 @@ def _ends(text: str) -> Iterable[int]:
     stops = {
         found.end()
         for found in _SENTENCE_END.finditer(text)
-        if found.group()[0] not in ".…" or _is_full_stop(text, found)
+        if (found.group()[0] not in ".…" or _is_full_stop(text, found)) and not _is_within_quotation(text, found)
     }
     yield from sorted(stops.union(found.end() for found in _HEADING.finditer(text)))
     yield len(text)
+
+
+def _is_within_quotation(text: str, found: re.Match[str]) -> bool:
+    """Whether it is the end of a line after which a quotation of Markdown goes on, as a paragraph does."""
+    if found.group() != "\n" or not _GOES_ON_QUOTED.match(text, found.end()):
+        return False
+    return _QUOTED.match(text, text.rfind("\n", 0, found.start()) + 1, found.start()) is not None
 
 
 def _is_full_stop(text: str, found: re.Match[str]) -> bool:
