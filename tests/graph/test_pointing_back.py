@@ -96,6 +96,32 @@ async def test_what_was_counted_is_listed(graph: Any, questions: list[str], rows
     assert len(output["citations"]) == len(rows)
 
 
+@pytest.mark.parametrize(
+    "questions",
+    [
+        ["How many machines in hall C are shiny?", "Where do they stand?"],
+        ["How many orders did we lose?", "And when was 9005 ordered?"],
+    ],
+)
+async def test_behind_a_count_who_where_and_when_ask_for_none(graph: Any, questions: list[str]) -> None:
+    output = await talk(graph, *questions)
+    assert not any("a count" in note or "not counted" in note for note in output["notes"])
+
+
+async def test_who_was_counted_is_told_without_the_doubt_of_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "staff.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(
+            "CREATE TABLE staff (id INTEGER PRIMARY KEY, name TEXT, role TEXT, hours INT, city TEXT);"
+            "INSERT INTO staff VALUES (1, 'Ann', 'cook', 38, 'Hard'), (2, 'Bob', 'waiter', 20, 'Hard')"
+        )
+    source = SqlSource(path, name="hotel", tables=["staff"], index=":memory:")
+    graph = turns.build(sources=[source], base={"synthesis": {"style": "structured"}}, memory=True)
+    output = await talk(graph, "How many cooks are there?", "Who are they?")
+    assert "Ann" in output["answer"]
+    assert not has_doubt(output, Prompts())
+
+
 async def test_what_is_counted_behind_a_document_is_not_taken_for_another_document(company: SqlSource) -> None:
     handbook = InMemorySource(
         ["Open orders are shipped on working days; orders stay open for a week."], name="handbook"

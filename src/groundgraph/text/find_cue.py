@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, takewhile
 
-from groundgraph.text.follow_up import begins_asking, is_follow_up, own_words
+from groundgraph.text.follow_up import asks_for_name_or_time, begins_asking, is_follow_up, own_words
 from groundgraph.text.words import LANGUAGES, detect_language, fold, language_data, stem, stems, stop_words, words
 
 
@@ -135,7 +135,7 @@ def find_cue(said: Sequence[str], *, before_rows: bool = False) -> Cue | None:
     Args:
         said: the question, behind those that it leans on. What the later one asks for goes before what the earlier one
             did; when it has no word of its own, as "which ones?", it asks for nothing that could be computed, and when
-            it asks for rows, as "which of them are open?", for no count.
+            it asks for rows, as "which of them are open?", or for a name, as "where is she?", for no count.
         before_rows: give that of the earlier one all the same.
     """
     parts, language, rows = tuple(map(fold, said)), language_of(" ".join(said)), False
@@ -145,7 +145,7 @@ def find_cue(said: Sequence[str], *, before_rows: bool = False) -> Cue | None:
             return None if rows and cue.function == "count" and not before_rows else cue
         if not before_rows and not set(own_words(part)) - language.filler_in(part):
             return None
-        rows = rows or language.rows.search(part) is not None
+        rows = rows or language.rows.search(part) is not None or asks_for_name_or_time(part)
     return None
 
 

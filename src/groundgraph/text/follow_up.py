@@ -70,6 +70,17 @@ def asks_for_number(question: str) -> bool:
     return says(spoken_stems(question), cue_phrases("asks_for", "number"))
 
 
+def asks_for_name_or_time(question: str) -> bool:
+    """Whether `question` begins by asking who, where or when, perhaps behind a word such as "and", and for no number
+    beside that."""
+    return _begins(spoken_stems(without_connective(question)), _naming()) and not asks_for_number(question)
+
+
+@cache
+def _naming() -> Phrases:
+    return _by_first_word(cue_phrases("asks_for", "name") + cue_phrases("asks_for", "time"))
+
+
 def as_phrase(text: str) -> Phrase:
     """`text` as it is looked for: stems, and gaps where a `*` stands."""
     parts = ([GAP] if part == GAP else spoken_stems(part) for part in text.split())

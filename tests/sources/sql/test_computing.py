@@ -187,6 +187,14 @@ async def test_a_column_that_is_named_like_a_computation_is_looked_up(over):
         assert result.metadata.get("name") == "Acme"
 
 
+@pytest.mark.covers("A7")
+@pytest.mark.parametrize("question", ["How many hours per week does Ann work?", "How many hours does Ann work?"])
+async def test_a_number_that_a_column_holds_needs_no_count_whatever_verb_is_asked_with(question, over):
+    source = over("CREATE TABLE staff (name TEXT, hours_per_week INT)", staff=[("Ann", 25), ("Bob", 40)])
+    result = await by_rule(source, question)
+    assert result.metadata.get("name") == "Ann", result.content
+
+
 async def test_questions_in_russian(over):
     rows = [("Течь", "критический", "март", 3), ("Шум", "низкий", "март", 1), ("Дым", "критический", "март", 5)]
     source = over(

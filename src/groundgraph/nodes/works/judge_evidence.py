@@ -42,6 +42,7 @@ from groundgraph.settings.settings import Settings
 from groundgraph.text.find_cue import find_cue
 from groundgraph.text.follow_up import (
     asked_parts,
+    asks_for_name_or_time,
     asks_for_number,
     holds_pronoun,
     own_words,
@@ -207,9 +208,11 @@ class Judge:
         if apart := _apart(view, held.results):
             return {"doubt": apart.words, "doubted": None if apart.lacking else "apart"}
         in_table = any(one.metadata.keys() & _IN_TABLE for one in held.results)
-        if in_table and (rows := row_doubt(held.asked, held.results)):
+        # "Who are they?" asks for no number, though it is judged by the question that counted them.
+        counts = not asks_for_name_or_time(question_of(view.turn["question"]))
+        if in_table and (rows := row_doubt(held.asked, held.results)) and (counts or rows.why != "by_computing"):
             return {"doubt": rows.names, "doubted": rows.why}
-        return {"doubted": "by_number"} if asks_for_number(held.asked) else {}
+        return {"doubted": "by_number"} if counts and asks_for_number(held.asked) else {}
 
     def _doubt_of_part(self, held: _Judgement) -> Any:
         """What changes where the evidence hardly answers one of several questions in the message by itself."""

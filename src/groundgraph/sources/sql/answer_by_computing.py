@@ -115,7 +115,7 @@ class Computer:
                 return excluded
             if of_kind := self._counted_by_kind(self._database, cue, tables, asked):
                 return of_kind
-            if cue.is_part_of_name or any(looked_up(cue, *table) for table in known):
+            if cue.is_part_of_name or any(looked_up(cue, *table, others=1) for table in known):
                 return None
             why = counted
         if not is_about(asked.text, cue, shapes, best):

@@ -361,17 +361,19 @@ def is_named_so(cue: Cue, shapes: Sequence[TableShape]) -> bool:
     return any(not (cue.needs == "count" and name <= cue.asking) for name in named)
 
 
-def looked_up(cue: Cue, shape: TableShape, vocabulary: Vocabulary) -> dict[str, Any]:
+def looked_up(cue: Cue, shape: TableShape, vocabulary: Vocabulary, others: int = 0) -> dict[str, Any]:
     """By which values the question names rows of a table of which it asks for the number in one column; behind it, it
     may ask for other columns: "How many seats has the Otter, and when was it built?". Empty for any other, such as "How
-    many open tickets has Ann?", which counts rows."""
+    many open tickets has Ann?", which counts rows. As many `others` may stand beside the columns, such as the verb of
+    "How many hours does Ann work?".
+    """
     found = read_values(stems(cue.rest), Part(cue.rest, ""), shape, vocabulary)
     if found is None or not found[0] or not cue.offered or _counts_rows(cue, shape):
         return {}
     added = cue.language.filler_in(cue.rest).union(table_stems(shape))
     left = [one for one in found[1] if one not in added]
     names, numbers = _asked_columns(shape, found[0])
-    return found[0] if left and left[0] in numbers and names.issuperset(left) else {}
+    return found[0] if left and left[0] in numbers and len({*left} - names) <= others else {}
 
 
 def _counts_rows(cue: Cue, shape: TableShape) -> bool:
