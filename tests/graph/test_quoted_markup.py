@@ -156,6 +156,17 @@ async def test_badges_and_link_targets_are_quoted_before_no_text(tmp_path, text,
 
 
 @pytest.mark.covers("A12")
+async def test_names_of_badges_are_no_table(tmp_path):
+    badges = "|pypi| |build|_\n|  |stars| |forks|\n"
+    text = f"pumpctl\n=======\n\n{badges}\nThis drives the pumps of a plant.\n\nSee `the manual`_.\n"
+    answer = await quoted(tmp_path, text, "What is pumpctl?")
+    assert answer.startswith("From the evidence:\n\n> This drives the pumps of a plant.")
+    assert "|" not in answer
+    table = await quoted(tmp_path, text + "\n| pump | hall |\n|---|---|\n|P17| |\n", "Which hall is the pump P17 in?")
+    assert "|P17| |" in table
+
+
+@pytest.mark.covers("A12")
 async def test_neither_the_rule_below_a_heading_nor_the_marks_of_a_quotation_stand_in_a_quote(tmp_path):
     answer = await quoted(tmp_path, MARKDOWN, "Which API has a lock of valves?")
     assert "> A lock of valves has the API of threads. It is held by one process." in answer

@@ -137,10 +137,14 @@ _LINKED = re.compile(
 )
 _ADDRESS = re.compile(r"</?[a-z][^<>]{0,2000}>|\bhttps?://\S+", re.IGNORECASE)
 _DEFINED = re.compile(r"^ {0,3}\[[^\]\n^][^\]\n]{0,200}\]:[ \t]+\S*[/.#:]\S*(?:[ \t]+[\"'(].*)?$", re.MULTILINE)
+# Names of substitutions alone, perhaps in a block of lines, by which reStructuredText shows badges.
+_SUBSTITUTED = re.compile(r"(?:\s*+(?:\|[ \t]++(?=\|\S))?\|(?=\S)[^|\n]{1,100}(?<=\S)\|_{0,2}(?=\s|\Z))++\s*+")
 
 
 def is_link_only(text: str, kind: Kind) -> bool:
     """Whether a block of `kind` consists of images, badges and link targets alone, or is an item with an address."""
+    if kind == "table":
+        return _SUBSTITUTED.fullmatch(text) is not None
     if kind not in ("prose", "item", "rows") or not any(mark in text for mark in ("![", "<img", "]:", "://", "#")):
         return False
     rest = _IMAGE.sub("", _DEFINED.sub("", text))
