@@ -159,6 +159,14 @@ def test_the_file_may_be_left_out_or_given_as_an_option(call, tmp_path):
         assert (ran.code, ran.json["errors"][0]["key"]) == (2, "nope")
 
 
+def test_two_files_are_wrong_use(call, tmp_path):
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text("{}\n")
+    ran = call("config", "check", "a.yaml", "--config", "b.yaml")
+    assert (ran.code, ran.out) == (2, "")
+    assert "Invalid value for FILE: is named twice, as FILE and by --config; name one" in ran.err
+
+
 def test_without_any_file_it_is_wrong_use_and_a_missing_file_is_a_problem(call):
     assert call("config", "check").code == 2
     ran = call("config", "check", "gone.yaml", "--json")

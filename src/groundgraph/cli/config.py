@@ -39,6 +39,8 @@ def check(
     from groundgraph.cli.check_config import check_config
     from groundgraph.settings.load_settings import find_settings_file
 
+    if file and config:
+        raise typer.BadParameter("is named twice, as FILE and by --config; name one", param_hint="FILE")
     path = file or config or find_settings_file()
     if path is None:
         raise typer.BadParameter("there is no groundgraph.yaml here or above; name the file", param_hint="FILE")
