@@ -110,6 +110,14 @@ def test_the_documents_of_the_demo(made):
     assert not any(name.startswith(("groundgraph.testing", "groundgraph.cli")) for name in own)
 
 
+def test_a_file_in_place_of_the_folder_is_wrong_use(call, tmp_path):
+    (tmp_path / "file").write_text("kept")
+    ran = call("demo", "--to", "file")
+    assert ran.code == 2
+    assert "'file' is a file." in ran.err
+    assert (tmp_path / "file").read_text() == "kept"
+
+
 def test_the_documents_are_written_for_a_page_and_nothing_else_is_done(call, tmp_path, monkeypatch, made):
     monkeypatch.setattr(documents, "package_documents", lambda: made[0])
     monkeypatch.setattr(documents, "own_documents", lambda: made[1])

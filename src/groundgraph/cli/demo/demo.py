@@ -54,7 +54,11 @@ def demo(
     ] = None,
     to: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Only write the documents of the demo here, for `ingest` or `serve`."),
+        typer.Option(
+            metavar="FOLDER",
+            file_okay=False,
+            help="Only write the documents of the demo here, for `ingest` or `serve`.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
