@@ -97,6 +97,22 @@ def test_a_damaged_base_fails(filled, tmp_path):
     assert "\n1 failure.\n" in ran.out
 
 
+@pytest.mark.covers("fault 90")
+def test_a_base_on_a_full_disk_is_not_to_be_deleted(filled, monkeypatch):
+    def full(*_: object) -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+        raise error
+
+    monkeypatch.setattr(doctor_checks, "open_for_reading", full)
+    monkeypatch.setattr("groundgraph.sources.knowledge_base.schema.open_for_reading", full)
+    for ran in (filled("doctor"), filled("documents", "list")):
+        assert ran.code
+        assert "disk I/O error" in ran.out + ran.err
+        assert "The disk is full or failing: make room on it" in ran.out + ran.err
+        assert "elete" not in ran.out + ran.err
+
+
 @pytest.mark.covers("fault 14")
 def test_a_missing_key_fails_and_names_the_variable(filled, tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

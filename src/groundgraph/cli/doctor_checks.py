@@ -43,7 +43,7 @@ from groundgraph.settings.knowledge_base import KnowledgeBaseSettings
 from groundgraph.settings.services import EmbeddingSettings, ModelSettings
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource, ask
-from groundgraph.sources.knowledge_base.schema import open_for_reading, version_of
+from groundgraph.sources.knowledge_base.schema import open_for_reading, version_of, when_unreadable
 
 # The sources of a configuration, and whether each of them answers.
 
@@ -324,8 +324,7 @@ def _knowledge_base(check: str, file: Path) -> Finding:
     except GroundGraphError as error:
         return Finding(check, "fail", str(error))
     except sqlite3.Error as error:
-        todo = f"Delete the file, if it is damaged, and run `{FILL}` again."
-        return Finding(check, "fail", f"{file} cannot be read: {error}", todo)
+        return Finding(check, "fail", f"{file} cannot be read: {error}", when_unreadable(error))
     if not filled:
         return Finding(check, "warn", f"there is nothing in {file} yet", FILL)
     return Finding(check, "ok", f"{file}, schema version {found}")

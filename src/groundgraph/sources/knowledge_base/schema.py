@@ -373,8 +373,7 @@ class ReadConnections:
                     self._give_back(connection, file)
         except sqlite3.Error as error:
             raise SourceUnavailable(
-                f"The knowledge base '{self._path}' cannot be read: {_told(error)}. If the file is damaged, "
-                "delete it and run `groundgraph ingest PATH` again."
+                f"The knowledge base '{self._path}' cannot be read: {_told(error)}. {when_unreadable(error)}"
             ) from error
 
     def close(self) -> None:
@@ -440,6 +439,14 @@ class ReadConnections:
         return NeverIngested(
             f"There is no knowledge base in '{self._path}' yet. Fill it with `groundgraph ingest PATH`."
         )
+
+
+def when_unreadable(error: sqlite3.Error) -> str:
+    """What to do about a base that cannot be read."""
+    # A reader too writes beside the file, so a full disk is no reason to delete it.
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL):
+        return "The disk is full or failing: make room on it, and try again."
+    return "If the file is damaged, delete it and run `groundgraph ingest PATH` again."
 
 
 def _told(error: sqlite3.Error) -> str:
