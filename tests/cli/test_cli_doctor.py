@@ -97,6 +97,28 @@ def test_a_damaged_base_fails(filled, tmp_path):
     assert "\n1 failure.\n" in ran.out
 
 
+@pytest.mark.covers("U5")
+@pytest.mark.parametrize(("file", "check"), [("threads.sqlite", "checkpointer"), ("evidence.sqlite", "store")])
+def test_a_file_of_conversations_that_is_no_database_fails(filled, tmp_path, file, check):
+    (tmp_path / ".groundgraph" / file).write_bytes(b"no database" * 500)
+    ran = filled("doctor")
+    assert ran.code == 1
+    assert (
+        f"fail  {check}: The file {tmp_path / '.groundgraph' / file} of the checkpointer or the store is not" in ran.out
+    )
+    assert "\n1 failure.\n" in ran.out
+
+
+@pytest.mark.covers("U5")
+def test_a_base_that_may_not_even_be_looked_for_fails_beside_the_other_checks(call, tmp_path):
+    name = "a" * 300  # longer than a file may be called
+    (tmp_path / "groundgraph.yaml").write_text(f"knowledge_base: {{file: {name}}}\n")
+    ran = call("doctor")
+    assert ran.code == 1
+    assert f"{name} cannot be read: File name too long\n" in ran.out
+    assert "ok    models: " in ran.out
+
+
 @pytest.mark.covers("fault 90")
 def test_a_base_on_a_full_disk_is_not_to_be_deleted(filled, monkeypatch):
     def full(*_: object) -> None:

@@ -28,6 +28,7 @@ from groundgraph.core.errors import ConfigurationError, GroundGraphError
 from groundgraph.core.failure import described, failure_of
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.secret_mask import mask
+from groundgraph.core.write_ahead_log import reading_uri
 from groundgraph.graph.configured_models import configured_embedder, embedding_key, embedding_problem
 from groundgraph.graph.knowledge_base_files import knowledge_base_files
 from groundgraph.graph.open_graph import server_problems
@@ -44,6 +45,7 @@ from groundgraph.settings.services import EmbeddingSettings, ModelSettings
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource, ask
 from groundgraph.sources.knowledge_base.schema import open_for_reading, version_of, when_unreadable
+from groundgraph.storage.storage_errors import sqlite_error
 
 # The sources of a configuration, and whether each of them answers.
 
@@ -194,6 +196,7 @@ async def examine(settings: Settings, *, tries: bool = False) -> list[Finding]:
     found += [Finding("configuration", "warn", notice) for notice in chains_without_model(settings)]
     found += await run_blocking(document_packages, settings)
     found += writable_folders(settings)
+    found += unusable_files(settings)
     found += await servers_that_keep(settings)
     bases = list(knowledge_bases(settings))
     found += bases
@@ -287,6 +290,18 @@ def writable_folders(settings: Settings) -> Iterator[Finding]:
             yield Finding("folder", "fail", f"{folder} cannot be written", f"Give this user the right to {existing}.")
 
 
+def unusable_files(settings: Settings) -> Iterator[Finding]:
+    """The files of threads and evidence that are there and cannot be read."""
+    for key, saver in (("checkpointer", settings.checkpointer), ("store", settings.store)):
+        if saver.type != "sqlite" or not os.path.exists(file := settings.at(saver.path)):
+            continue
+        try:
+            with closing(sqlite3.connect(reading_uri(file), uri=True)) as connection:
+                connection.execute("PRAGMA schema_version")
+        except sqlite3.Error as error:
+            yield Finding(key, "fail", str(sqlite_error(error, str(file)) or error))
+
+
 async def servers_that_keep(settings: Settings) -> list[Finding]:
     """Whether the servers of threads and evidence answer, and let this role make its tables."""
     told = "PostgreSQL answers, and tables can be made there"
@@ -312,9 +327,9 @@ def _base(name: str) -> str:
 
 
 def _knowledge_base(check: str, file: Path) -> Finding:
-    if not file.is_file():
-        return Finding(check, "warn", f"there is nothing in {file} yet", FILL)
     try:
+        if not file.is_file():
+            return Finding(check, "warn", f"there is nothing in {file} yet", FILL)
         connection = open_for_reading(file)
         try:
             found = version_of(connection)
@@ -325,6 +340,8 @@ def _knowledge_base(check: str, file: Path) -> Finding:
         return Finding(check, "fail", str(error))
     except sqlite3.Error as error:
         return Finding(check, "fail", f"{file} cannot be read: {error}", when_unreadable(error))
+    except OSError as error:
+        return Finding(check, "fail", f"{file} cannot be read: {error.strerror}")
     if not filled:
         return Finding(check, "warn", f"there is nothing in {file} yet", FILL)
     return Finding(check, "ok", f"{file}, schema version {found}")
