@@ -157,6 +157,8 @@ COUNT = {"table": "orders", "function": "count"}
         ("How many orders are without a customer?", COUNT),
         ("How many orders were cancelled?", COUNT),
         ("How many large orders are there?", COUNT),
+        # A word that says little in most texts is a number here.
+        ("Сколько orders с три amount?", {**COUNT, "field": "amount"}),
         ("How many orders are not open?", COUNT),
         ("How many orders are not open?", {**COUNT, "filters": {"status": "open"}}),
         ("How many open orders are there by now?", {**COUNT, "filters": {"status": {"not": "open"}}}),

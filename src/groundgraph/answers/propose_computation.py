@@ -460,7 +460,8 @@ class _Account:
         # What stands there as it is called is gone; of the others, such as "order", "orders" may stand there.
         others = [one for one in called if not re.search(rf"\b{re.escape(one)}\b", fold(self.question))]
         forms = set(stems(" ".join(others)))
-        held, said = self._held(), {one: word for word in words(rest) for one in stems(word)}
+        # A number may be a word that says little elsewhere, as the Russian three is.
+        held, said = self._held(), {one: word for word in words(rest) for one in stems(word) or _number_in(word)}
         left = [word for one, word in said.items() if one not in held and not any(_is_form(one, own) for own in forms)]
         numbers = set(_DIGITS.findall(json.dumps([self.proposal.filters, self.proposal.limit], default=str)))
         # A number is held against conditions elsewhere.
@@ -509,6 +510,10 @@ def _all(*path: str) -> set[str]:
 
 def _folded(*names: str) -> set[str]:
     return {fold(word) for name in names for word in language_words("computing", name)}
+
+
+def _number_in(word: str) -> list[str]:
+    return [] if number_of(word) is None else [word]
 
 
 def _digits_of(word: str) -> str:
