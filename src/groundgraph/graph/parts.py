@@ -222,17 +222,21 @@ def check_run(config: Any, options: Mapping[str, Any]) -> None:
         told = '{"configurable": {"thread_id": "visit-1"}}'
         raise InputInvalid(f"The second argument of a run is its configuration, such as {told}.")
     for name in options:
-        if name in Context.model_fields:
-            raise InputInvalid(f"A run has no option '{name}'; pass context=Context({name}=...).")
-        if name == "thread_id" or name in RunnableConfig.__annotations__:
-            raise InputInvalid(f"A run has no option '{name}': it stands in its configuration, the second argument.")
-        # Others are left to LangGraph, since a newer server may bring some.
-        if name not in _run_options() and (meant := nearest(name, _run_options())):
-            raise InputInvalid(f"A run has no option '{name}'.{meant}")
+        _check_option(name)
     context = options.get("context")
     if isinstance(context, str | bytes | int | float | list | tuple | set):
         raise InputInvalid(f"The context of a run is a Context, or a mapping, and this is {_kind(context)}.")
     _check_modes(options.get("stream_mode"))
+
+
+def _check_option(name: str) -> None:
+    if name in Context.model_fields:
+        raise InputInvalid(f"A run has no option '{name}'; pass context=Context({name}=...).")
+    if name == "thread_id" or name in RunnableConfig.__annotations__:
+        raise InputInvalid(f"A run has no option '{name}': it stands in its configuration, the second argument.")
+    # Others are left to LangGraph, since a newer server may bring some.
+    if name not in _run_options() and (meant := nearest(name, _run_options())):
+        raise InputInvalid(f"A run has no option '{name}'.{meant}")
 
 
 @cache

@@ -86,14 +86,13 @@ def table_rows(table: Any) -> list[list[str]]:
     Raises:
         IngestError: the spans of its cells repeat the table many times over.
     """
-    rows: list[list[str]] = []
     # By column, what reaches into the rows below, and into how many.
     below: dict[int, tuple[str, int]] = {}
     given = [[(_cell_text(cell), cell) for cell in row.xpath("./td|./th")] for row in table.iter("tr")]
     left = _MOST_REPEATED * sum(len(text) + _CELL for row in given for text, _ in row)
-    if head := _double_head(given):
-        rows, given = [head], given[2:]
-    for row in given:
+    head = _double_head(given)
+    rows = [*filter(None, [head])]
+    for row in given[2 * len(rows) :]:
         spread = list(_spread(row, below))
         left -= _size(spread) - _size(text for text, _ in row)
         if left < 0:
@@ -106,14 +105,9 @@ def table_rows(table: Any) -> list[list[str]]:
 def _double_head(given: Sequence[Sequence[tuple[str, Any]]]) -> list[str]:
     """The names of the columns where the first two rows have them together, which a cell that reaches from one into the
     other tells, or that all their cells are marked as names; none elsewhere."""
-    head, body = given[:2], given[2:]
-    # A cell alone in its row is a title.
-    if not body or len(head[0]) < 2:
-        return []
-    first, second = ([_spans(cell) for _, cell in row] for row in head)
-    reach = {rows for _, rows in first}
-    marked = all(cell.tag == "th" for row in head for _, cell in row)
-    if not reach <= {1, 2} or not (marked or 2 in reach) or any(rows > 1 for _, rows in second):
+    head = given[:2] if given[2:] else []
+    first, second = ([_spans(cell) for _, cell in row] for row in head or [[], []])
+    if not _name_together(head, first, second):
         return []
     above = [
         ("" if at and rows > 1 else text, columns > 1, rows > 1)
@@ -122,6 +116,16 @@ def _double_head(given: Sequence[Sequence[tuple[str, Any]]]) -> list[str]:
     ]
     wide = zip(head[1], second, strict=True)
     return double_head(above, [said for (text, _), (columns, _) in wide for said in [text, *[""] * (columns - 1)]])
+
+
+def _name_together(
+    head: Sequence[Sequence[tuple[str, Any]]], first: Sequence[tuple[int, int]], second: Sequence[tuple[int, int]]
+) -> bool:
+    """Whether the two rows of a `head`, whose cells span these columns and rows, have the names together."""
+    reach = {rows for _, rows in first}
+    marked = all(cell.tag == "th" for row in head for _, cell in row)
+    # A cell alone in its row is a title.
+    return len(first) > 1 and reach <= {1, 2} and (marked or 2 in reach) and all(rows == 1 for _, rows in second)
 
 
 def _size(texts: Iterable[str]) -> int:

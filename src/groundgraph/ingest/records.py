@@ -117,10 +117,10 @@ def double_head(above: Iterable[tuple[str, bool, bool]], below: Sequence[str]) -
     """
     own = iter(below)
     told = [(text, "" if reaches else next(own, ""), spans) for text, spans, reaches in above]
-    if next(own, None) is not None or max(len(text) + len(said) for text, said, _ in told) > _LONGEST_NAME:
-        return []
-    both = [spans for text, said, spans in told if text and said]
-    return [" ".join(filter(None, (text, said))) for text, said, _ in told] if both and all(both) else []
+    names = [" ".join(filter(None, one[:2])) for one in told]
+    both = [spans for *said, spans in told if all(said)]
+    is_head = next(own, None) is None and max(map(len, names)) <= _LONGEST_NAME + 1 and any(both) and all(both)
+    return names if is_head else []
 
 
 def left_out(places: Sequence[str], what: str, reason: str) -> list[str]:
@@ -172,19 +172,33 @@ def load_csv(text: str, warnings: list[str], name: str, *, delimiters: str = "\t
     lines = text.split("\n")
     said = _SAID.fullmatch(lines[0])
     delimiter = said[1] if said else _delimiter(lines[:_SAMPLE_LINES], delimiters)
-    tables, doubts = [_Table()], list[str]()
-    for block in _blocks(_rows(lines, delimiter, 1 if said else 0)):
-        lead = [*islice(block, 2)]
-        if tables[-1].ends_before(lead, doubts):
-            tables.append(_Table())
-        for where, row in chain(lead, block):
-            tables[-1].take(where, row)
+    tables, doubts = _tables(_blocks(_rows(lines, delimiter, 1 if said else 0)))
     told = [*warnings, *(said for table in tables for said in table.left_out()), *doubts[:_MAX_DOUBTS]]
     title = tables.pop(0).title if len(tables) > 1 and tables[0].title else ""
     records = Records()
     for table in tables:
         table.add_to(records)
     return records.document(name, told, title)
+
+
+def _tables(blocks: Iterator[Iterator[_Read]]) -> tuple[list[_Table], list[str]]:
+    """The tables that the blocks are of, and which rows may begin another."""
+    tables, doubts = [_Table()], list[str]()
+    for block in blocks:
+        lead = [*islice(block, 2)]
+        if tables[-1].rows and tables[-1].ends_before(lead, doubts):
+            tables.append(_Table())
+        for where, row in chain(lead, block):
+            tables[-1].take(where, row)
+    return tables, doubts
+
+
+def _names_in(lead: Sequence[_Read]) -> list[str]:
+    """The cells of the first of two rows where they are words, several; none where one cannot be read."""
+    if len(lead) < 2 or any(row is None for _, row in lead):
+        return []
+    names = [cell.strip() for cell in lead[0][1]]
+    return names if len(names) > 1 and all(any(map(str.isalpha, name)) for name in names) else []
 
 
 def _blocks(rows: Iterator[_Read]) -> Iterator[Iterator[_Read]]:
@@ -229,20 +243,18 @@ class _Table:
         return " ".join(cell for row in self.rows for cell in row if cell) if alone else ""
 
     def ends_before(self, lead: Sequence[_Read], doubts: list[str]) -> bool:
-        """Whether the first row behind an empty one names the fields of another table: it has words alone, and stands
-        below a title, has another number of cells, as the next row has, or words in several columns that have none
-        here.
+        """Whether the first row behind these and an empty one names the fields of another table: it has words alone,
+        and stands below a title, has another number of cells, as the next row has, or words in several columns that
+        have none here.
 
         Args:
             lead: it and the next row.
             doubts: takes in what may be such a row.
         """
-        if not self.rows or len(lead) < 2 or any(row is None for _, row in lead):
+        names = _names_in(lead)
+        if not names:
             return False
-        (where, row), (_, following) = lead
-        names = [cell.strip() for cell in row]
-        if len(names) < 2 or not all(any(map(str.isalpha, name)) for name in names):
-            return False
+        (where, _), (_, following) = lead
         alone = len(self.rows) == 1 < self.width and sum(map(bool, self.rows[0])) == 1
         other = len(following) == len(names) != self.width
         counted = len(self._numbers()) if len(names) == self.width else 0

@@ -207,6 +207,9 @@ class Judge:
             return unanswered
         if apart := _apart(view, held.results):
             return {"doubt": apart.words, "doubted": None if apart.lacking else "apart"}
+        return self._doubts_of_rows(held, view)
+
+    def _doubts_of_rows(self, held: _Judgement, view: View) -> Any:
         in_table = any(one.metadata.keys() & _IN_TABLE for one in held.results)
         # "Who are they?" asks for no number, though it is judged by the question that counted them.
         counts = not asks_for_name_or_time(question_of(view.turn["question"]))

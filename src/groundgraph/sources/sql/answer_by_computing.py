@@ -184,9 +184,7 @@ class Computer:
                 return self._of_named(read, left, asked, tables, found)
         # A value may be of two of its columns, as in "Which employees are in Paris?": no row of another table is meant.
         meant = _only_listed(asked, tables)
-        unclear = meant is not None and meant not in {read.shape.name for read in readings}
-        own = [row for row in found if row.metadata["table"] == meant] if unclear else []
-        return own or [*found]
+        return _of_table(meant, found) if meant not in {read.shape.name for read in readings} else [*found]
 
     def _of_named(
         self,
@@ -263,13 +261,17 @@ class Computer:
         whole = [(found, count) for found in readings if (count := read_computation(found, asked.filters))]
         found = [one for one in whole if not self._may_be_of_partner(database, one[0], tables, asked)]
         if len(whole) == len(found) == 1 and not _may_be_another(found[0][0], readings, known, tables, cue):
-            _, count = found[0]
-            quantity = quantity_instead(cue, count.shape)
-            told = {"quantity": quantity, "tables": [count.shape.name]}
-            stated = self._stated(database, count)
-            return told if quantity else {} if _is_ruled_out(stated, count, asked.filters) else stated
+            return self._of_rows_or_quantity(database, cue, found[0][1], asked)
         named = [found for found in readings if found.names_table]
         return _unread(named, asked.said)
+
+    def _of_rows_or_quantity(
+        self, database: ComputingDatabase, cue: Cue, count: Computation, asked: Question
+    ) -> SourceResult | dict[str, Any]:
+        if quantity := quantity_instead(cue, count.shape):
+            return {"quantity": quantity, "tables": [count.shape.name]}
+        stated = self._stated(database, count)
+        return {} if _is_ruled_out(stated, count, asked.filters) else stated
 
     def _counted_by_kind(
         self, database: ComputingDatabase, cue: Cue, tables: Sequence[TableShape], asked: Question
@@ -283,8 +285,6 @@ class Computer:
         if found is None or held != [found.shape.name]:
             return None
         shape = next(one for one in tables if one.name == held[0])
-        if quantity_instead(cue, shape):
-            return None
         kept = Computation("count", shape, "", tuple(filter(None, (asked.filters, found.conditions))))
         return self._stated(database, kept)
 
@@ -453,6 +453,11 @@ def _asks_to_list(asked: Question) -> bool:
     "Which boat?" asks for one that something was said of before."""
     elliptic = len(asked.said) == 1 and is_elliptic(asked.text)
     return not elliptic and any(map(language_of(asked.text).lists, map(fold, asked.said)))
+
+
+def _of_table(name: str | None, found: Sequence[SourceResult]) -> list[SourceResult]:
+    """Those of the rows that are of the table; all where none is."""
+    return [row for row in found if row.metadata["table"] == name] or [*found]
 
 
 def _only_listed(asked: Question, tables: Sequence[TableShape]) -> str | None:

@@ -132,12 +132,11 @@ def read_rows(parts: Sequence[Part], language: Language, shape: TableShape, voca
         found = read_values(asked, part, shape, vocabulary, dates)
         if found is None or not _is_clear(part.folded, found[0], dates, plain, language):
             return None
-        if _may_be_amount(found[0], conditions, part, shape) or _may_be_month(
-            found[0], part, shape, vocabulary, language
-        ):
+        if _may_be_amount(found[0], conditions, part, shape):
             return None
-        # "And overall?" asks for more than what was asked before.
-        if conditions and asked and filler.issuperset(asked):
+        if _may_be_month(found[0], part, shape, vocabulary, language):
+            return None
+        if conditions and _asks_for_more(asked, filler):
             return None
         conditions |= {**found[0], **dates}
         dated |= dates
@@ -156,6 +155,11 @@ def _may_be_amount(said: Mapping[str, Any], before: Collection[str], part: Part,
         if column not in whole
         for value in listed(values)
     )
+
+
+def _asks_for_more(asked: Sequence[str], filler: frozenset[str]) -> bool:
+    """Whether a part says nothing of the rows, as "And overall?", which asks for more than what was asked before."""
+    return bool(asked) and filler.issuperset(asked)
 
 
 def _may_be_month(
@@ -214,12 +218,15 @@ def _is_dated(said: str, name: Sequence[str], language: Language) -> bool:
     spoken = words(said)
     own = [stem(word) for word in spoken]
     starts = [at for at in range(len(own)) if own[at : at + len(name)] == list(name)]
-    behind = (
-        next((own[at] for at in range(start + len(name), len(own)) if spoken[at] not in language.between), "")
-        for start in starts
-    )
-    before = (own[start - 1] for start in starts if start)
-    return any(one.isdecimal() or one in language.months for one in chain(behind, before))
+    between = [word in language.between for word in spoken]
+    behind = (own[_first_not(between, start + len(name)) :][:1] for start in starts)
+    before = (own[start - 1 : start] for start in starts if start)
+    return any(one.isdecimal() or one in language.months for one in chain(*behind, *before))
+
+
+def _first_not(is_so: Sequence[bool], start: int) -> int:
+    """The first place from `start` on of what is not so; behind the end where there is none."""
+    return next((at for at in range(start, len(is_so)) if not is_so[at]), len(is_so))
 
 
 def read_computation(reading: Reading, filters: Mapping[str, Any]) -> Computation | None:
@@ -240,7 +247,7 @@ def count_of_kind(readings: Sequence[Reading], cue: Cue, tables: Sequence[TableS
     of another column, or the question counts what a table or a column of `tables` is called."""
     counted = set(map(stem, chain.from_iterable(cue.counted)))
     meant = [one for one in readings if one.conditions]
-    if len(meant) != 1 or not counted or _is_called(counted, tables) or not _says_kind(meant[0]):
+    if len(meant) != 1 or not counted or _is_called(counted, tables) or not _says_kind(meant[0], cue):
         return None
     values = chain.from_iterable(map(listed, meant[0].conditions.values()))
     return meant[0] if all(counted.issuperset(stems(str(value))) for value in values) else None
@@ -252,11 +259,11 @@ def _is_called(counted: set[str], tables: Sequence[TableShape]) -> bool:
     return any(own <= counted for own in named)
 
 
-def _says_kind(read: Reading) -> bool:
-    """Whether all that the question says of the rows is what they are."""
+def _says_kind(read: Reading, cue: Cue) -> bool:
+    """Whether all that the question says of the rows is what they are, and none says how many of them it is."""
     kinds = set(map(fold, language_words("computing", "kind")))
     alone = read.is_whole and len(read.conditions) == 1 and not read.names_table
-    return alone and fold(next(iter(read.conditions))) in kinds
+    return alone and fold(next(iter(read.conditions))) in kinds and not quantity_instead(cue, read.shape)
 
 
 def needed_instead(said: str, language: Language, shape: TableShape, vocabulary: Vocabulary) -> str:
