@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -193,6 +194,15 @@ def test_of_tables_of_which_one_has_more_of_a_name_the_one_that_is_said_is_compu
         read_proposal(proposal, tables, question)
     (said,) = {*TWO} - {table}
     assert read_proposal({**proposal, "table": said}, tables, question).table == said
+
+
+@pytest.mark.parametrize(("state", "taken"), [("new", False), ("open", True)])
+def test_a_column_of_yes_and_no_is_not_meant_where_its_word_is_a_value_of_another(state, taken):
+    fields = {"is_new": {"type": "boolean"}, "state": {"type": "string", "enum": [state]}}
+    tables = [ComputableTable("rooms", SourceSchema("rooms", fields), (), ())]
+    proposal = {"table": "rooms", "function": "count", "filters": {"is_new": True}}
+    with nullcontext() if taken else pytest.raises(FilterInvalid, match="is one of is_new"):
+        assert read_proposal(proposal, tables, "How many new rooms are there?").filters == {"is_new": True}
 
 
 async def test_what_is_refused_twice_is_told_to_be_missing(tmp_path):

@@ -431,7 +431,9 @@ class _Account:
     def _is_of_another(self, name: str, value: str) -> bool:
         """Whether `value` may be said of another field than `name`, or say nothing, and `name` is not named for it."""
         fields = self._table.schema.fields.items()
-        others = [one for one, spec in fields if one != name and value in _said_of(one, spec)]
+        # "Is new" is said as "new", which may be a value of another.
+        own = {value, *_said_of(name, self._table.schema.fields[name])} if value == _as_said(name) else {value}
+        others = [one for one, spec in fields if one != name and not own.isdisjoint(_said_of(one, spec))]
         # "Not open" may be said of a column "open" though nothing can be asked of that.
         others += [one for one in self._table.unread if value == _as_said(one)]
         longer = [one for one in _said_of(name, self._table.schema.fields[name]) if one != value and value in one]
