@@ -35,7 +35,7 @@ def test_the_demo_shows_every_outcome_that_it_promises(call):
     assert "untrusted user input can safely be displayed" in turns[0]["answer"]
     assert "worker thread" in turns[1]["answer"]
     assert "without blocking execution of other coroutines" in turns[1]["answer"]
-    assert "where licence = MIT: " in turns[2]["answer"], "counted over a declared field"
+    assert "where licence = BSD-3-Clause: " in turns[2]["answer"], "counted over a declared field"
     assert "name: rich" in turns[3]["answer"]
     assert turns[4]["answer"].startswith("name: rich"), "the follow-up knows what it is about"
     assert "sandboxed environment can safely render untrusted templates" in turns[6]["answer"]

@@ -115,7 +115,7 @@ QUESTIONS = (
         cites=(PACKAGES, GROUNDGRAPH),
     ),
     Question(
-        "How many distributions have the licence MIT?",
+        "How many distributions have the licence BSD-3-Clause?",
         "A table: the rows are counted under a checked condition, not guessed at.",
         "answered",
         cites=(TABLE,),
