@@ -39,6 +39,7 @@ def outside_code(text: str) -> set[int]:
 @given(TEXTS, ALLOWED, st.data(), st.booleans())
 @example("a [1", {1}, None, False)
 @example("a (1).", {1}, None, True)
+@example("a [1] (passages 1, 3)", {1, 3}, None, True)
 def test_streamed_text_and_counts_equal_the_unstreamed_ones_whatever_the_pieces(text, allowed, data, parentheses):
     whole, pieces = (LabelGate(allowed, parentheses=parentheses) for _ in range(2))
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text))))) if data else range(len(text))

@@ -190,7 +190,7 @@ _UNCLOSED = re.compile(rf"[ \t]*[\[［【][^\[\]［］【】\n]{{0,{_MAX_WRITTEN
 _ROUND = re.compile(r"\((?!0)(\d{1,2})\)(?=[.!?…](?:\s|\Z))")
 _ROUND_PREFIX = re.compile(r"\((?:\d{0,2}|\d{1,2}\)[.!?…]?)")
 # What may become a named one, such as `(Source 2)`, which is no longer.
-_NAMED_PREFIX = re.compile(r"\([^\W\d_]{1,20}[\s:#№.]{0,3}[\d,&\s-]{0,16}")
+_NAMED_PREFIX = re.compile(r"\((?:[^\W\d_]{1,20}[\s:#№.]{0,3}[\d,&\s-]{0,16})?")
 
 
 @cache
