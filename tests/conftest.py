@@ -6,7 +6,6 @@ import gc
 import os
 import random
 import shutil
-import time
 from collections.abc import Generator
 from pathlib import Path
 
@@ -33,7 +32,7 @@ gc.disable()
 ROOT = Path(__file__).resolve().parent.parent
 
 # A gate that refuses a change because of that change alone: the same examples every time, and none fails for being
-# slow on a busy machine. With `--explore-seconds` they look for new ones too: what is found becomes an `@example`.
+# slow on a busy machine. With `--explore-runs` they look for new ones too: what is found becomes an `@example`.
 settings.register_profile(
     "gate", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
 )
@@ -72,12 +71,12 @@ def bases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--explore-seconds", type=float, default=0.0, help="look for new examples this long, in all")
+    parser.addoption("--explore-runs", type=int, default=0, help="run each that often with new examples")
     parser.addoption("--explore-seed", type=int, default=None, help="with the seed that a run printed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.option.explore_seconds:
+    if config.option.explore_runs:
         os.environ[ALL] = "1"
     # Those of the long tier write gigabytes.
     if config.option.markexpr != "long" and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH:
@@ -136,17 +135,15 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """A property test of something that guards runs again and again with new examples, for its share of the time."""
+    """A property test of something that guards runs again and again with new examples: a number of times and no time,
+    so that a commit sees the same ones on every machine."""
     result = yield
-    seconds = item.config.getoption("explore_seconds")
+    runs = item.config.option.explore_runs
     function = getattr(item, "obj", None)
-    if not seconds or not hasattr(function, "hypothesis") or not _guards(item):
+    if not runs or not hasattr(function, "hypothesis") or not _guards(item):
         return result
-    share = seconds / sum(map(_guards, item.session.items))
-    end, runs = time.monotonic() + share, 0
-    while time.monotonic() < end:
-        runs += 1
-        seed = item.config.option.explore_seed + runs
+    for run in range(1, runs + 1):
+        seed = item.config.option.explore_seed + run
         function._hypothesis_internal_use_seed = seed
         try:
             item.runtest()
