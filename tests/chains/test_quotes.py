@@ -436,6 +436,18 @@ def test_the_rest_of_a_sentence_that_began_on_the_page_before_does_not_begin_a_q
     assert quote.text.startswith(begins)
 
 
+@pytest.mark.parametrize("below", ["", "\n\nbelow the application of seals."])
+def test_a_sentence_that_goes_on_on_the_next_page_ends_no_quote_and_is_none(below):
+    page = f"The bearing is greased by two fitters. The old seals must never be greased\n\nManual of pumps 17{below}"
+    told = SourceResult(page, "id", "docs", "memory", metadata={"running_lines": ["Manual of pumps #"]})
+    (quote,) = select_quotes("Who greases the bearing?", [told], limit=1)
+    assert quote.text == "The bearing is greased by two fitters."
+    assert not [one for one in select_quotes("Must the old seals be greased?", [told], limit=1) if "never" in one.text]
+    ended = SourceResult(page.replace(" greased\n", " greased.\n"), "id", "docs", "memory", metadata=told.metadata)
+    (quote,) = select_quotes("Must the old seals be greased?", [ended], limit=1)
+    assert quote.text.endswith("must never be greased.")
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

@@ -20,7 +20,13 @@ from groundgraph.answers.block_kinds import (
     is_underlined,
     kind_of,
 )
-from groundgraph.answers.sentence_index import Sentence, running_lines, sentences_of, stems_of
+from groundgraph.answers.sentence_index import (
+    SENTENCE_ENDS,
+    Sentence,
+    running_lines,
+    sentences_of,
+    stems_of,
+)
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.original import masked_line
 from groundgraph.text.words import sentences
@@ -38,6 +44,7 @@ _MARKDOWN_CODE = 4
 # Without a blank line above, another number is one of the paragraph.
 _BEGINS_LIST = re.compile(r"\A\s*(?:[-*+•o]|1[.)])\s")
 INTRODUCES = (":", "...", "…")
+_NEXT_LINE = re.compile(r"[ \t]*\n\s*([^\n]*)")
 
 
 class Shape(NamedTuple):
@@ -238,7 +245,8 @@ def quotable(shape: Shape) -> tuple[bool, ...]:
         own = blocks[place]
         says = sentence.quotable and own.kind != "heading"
         with_block = says or own in alone or _shown_with_block(shape.text, blocks[place : place + 2])
-        shown.append(with_block and not own.aside)
+        is_cut = own.kind == "prose" and _goes_on_below(shape, sentence.end)
+        shown.append(with_block and not own.aside and not is_cut)
     return tuple(shown)
 
 
@@ -311,7 +319,9 @@ def block_around(
     elif end - start > _room(own):
         return _lines_around(text, own, _best_line(text, sentence, wanted))
     start, end = _with_neighbours(text, blocks, place, (start, end))
-    return (_first_sentence(shape, own, sentence) if own.kind == "prose" and start == own.start else start), end
+    if own.kind == "prose" and start == own.start:
+        start = _first_sentence(shape, own, sentence)
+    return start, (_last_whole(shape, own, sentence) if own.kind == "prose" and end == own.end else end)
 
 
 def _with_neighbours(text: str, blocks: Sequence[Block], place: int, span: tuple[int, int]) -> tuple[int, int]:
@@ -342,6 +352,23 @@ def _began_above(shape: Shape, start: int) -> bool:
     """Whether what begins at `start` began on the page before: in lower case, below the head or foot of a page."""
     above = shape.text[:start].rstrip().rpartition("\n")[2]
     return shape.text[start].islower() and masked_line(above) in shape.running
+
+
+def _last_whole(shape: Shape, block: Block, best: Sentence) -> int:
+    """Where the last sentence of a paragraph ends, but for one behind the `best` that goes on on the next page."""
+    ends = [one.end for one in sentences_of(shape.text, shape.running) if best.start <= one.start < block.end]
+    return ends[-2] if len(ends) > 1 and _goes_on_below(shape, ends[-1]) else block.end
+
+
+def _goes_on_below(shape: Shape, end: int) -> bool:
+    """Whether what ends at `end` goes on on the next page: no mark ends it above the foot of a page, below which
+    nothing is known, or something begins in lower case."""
+    if not shape.running or shape.text.endswith(SENTENCE_ENDS, 0, end):
+        return False
+    below, is_foot = _NEXT_LINE.match(shape.text, end), False
+    while below and masked_line(below[1]) in shape.running:
+        below, is_foot = _NEXT_LINE.match(shape.text, below.end()), True
+    return is_foot and (below is None or not below[1] or below[1][0].islower())
 
 
 def _sentences_around(shape: Shape, block: Block, best: Sentence, worths: Mapping[int, float]) -> tuple[int, int]:

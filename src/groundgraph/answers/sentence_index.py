@@ -37,7 +37,7 @@ _MAX_LINE = 1200
 # What sets the columns of a row apart, or the parts of the head of a page, which has three.
 _GAP = re.compile(r"\S {3,}(?=\S)")
 _BLANK = re.compile(r"\s+")
-_SENTENCE_ENDS = tuple(".!?…:;。！？\"'”»)")
+SENTENCE_ENDS = tuple(".!?…:;。！？\"'”»)")
 # A line below or above a heading. Of what else such lines are of, a backtick or a tilde sets out code.
 _RULE = re.compile(r"^[ \t]*([=\-^*+])\1{2,}[ \t]*$", re.MULTILINE)
 
@@ -127,7 +127,7 @@ def _is_quotable(text: str, spoken: int) -> bool:
 
 def _is_row(text: str) -> bool:
     """Whether `text` is one line of three columns or more: a row without rules, or the head or foot of a page."""
-    if "   " not in text or "\n" in text or text.endswith(_SENTENCE_ENDS):
+    if "   " not in text or "\n" in text or text.endswith(SENTENCE_ENDS):
         return False
     return len(_GAP.findall(text)) > 1
 
