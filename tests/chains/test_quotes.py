@@ -498,3 +498,18 @@ def test_numbers_in_prose_are_no_row_of_figures():
     lines = ["The hall was built in 1998, 1999 and 2001,", "and 12 of its 40 lamps were changed in 2004", "and 2005."]
     assert figures_in(lines) == [False, False, False]
     assert figures_in(["1 2 3", "Words stand here.", "4 5 6"]) == [False, False, False]
+
+
+def test_code_that_only_names_what_the_heading_names_goes_before_no_sentence():
+    code = "```python\nfrom pumps import SealMonitor\n\nmonitor = SealMonitor(limit=3)\n```"
+    between = "It writes the pressure of the oil in both halls down every minute.\n\n" * 9
+    text = f"Watches the seals of every pump.\n\n{between}This may delay the start of the pump.\n\n{code}\n"
+    told = SourceResult(text, "id", "docs", "memory", metadata={"section": "SealMonitor", "headings": ["SealMonitor"]})
+    assert select_quotes("What is SealMonitor?", [told], limit=1)[0].text.startswith("Watches the seals of every pump.")
+
+
+def test_the_rest_of_a_sentence_where_a_text_of_pages_begins_begins_no_quote():
+    page = "but kept by the fitters. If a seal leaks, the fitters change it.\n\nManual of pumps 17"
+    told = SourceResult(page, "id", "docs", "memory", metadata={"running_lines": ["Manual of pumps #"]})
+    (quote,) = select_quotes("What do the fitters do if a seal leaks?", [told], limit=1)
+    assert quote.text == "If a seal leaks, the fitters change it."

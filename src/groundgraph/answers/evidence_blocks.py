@@ -344,14 +344,16 @@ def _first_sentence(shape: Shape, block: Block, best: Sentence) -> int:
     that began on the page before, but where that is the `best`."""
     own = [one for one in sentences_of(shape.text, shape.running) if block.start <= one.start < block.end]
     spoken = [one.start for one in own if any(map(str.isalnum, shape.text[one.start : one.end]))]
-    is_rest = bool(spoken) and spoken[0] < best.start and _began_above(shape, spoken[0])
+    is_rest = bool(spoken) and spoken[0] < best.start and began_above(shape, spoken[0])
     return next(iter(spoken[is_rest:]), block.start)
 
 
-def _began_above(shape: Shape, start: int) -> bool:
-    """Whether what begins at `start` began on the page before: in lower case, below the head or foot of a page."""
+def began_above(shape: Shape, start: int) -> bool:
+    """Whether what begins at `start` began on the page before: in lower case, below the head or foot of a page, or
+    where a text of pages begins."""
     above = shape.text[:start].rstrip().rpartition("\n")[2]
-    return shape.text[start].islower() and masked_line(above) in shape.running
+    is_first = bool(shape.running) and not above
+    return shape.text[start].islower() and (is_first or masked_line(above) in shape.running)
 
 
 def _last_whole(shape: Shape, block: Block, best: Sentence) -> int:

@@ -9,7 +9,7 @@ from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from groundgraph.answers.check_support import names_in
-from groundgraph.answers.evidence_blocks import INTRODUCES, MAX_BLOCK, Shape, block_around, has_lines
+from groundgraph.answers.evidence_blocks import INTRODUCES, MAX_BLOCK, Shape, began_above, block_around, has_lines
 from groundgraph.answers.quote_candidates import Asked, Candidate, candidates_of, hidden_in, stems_above
 from groundgraph.answers.sentence_index import running_lines, sentences_of, stems_of
 from groundgraph.answers.table_rows import doubt_of_rows, rows_alike, rows_of_another_value, table_of
@@ -179,11 +179,14 @@ def _block(anchor: Candidate, candidates: Sequence[Candidate], asked: Asked, res
     start, end = block_around(shape, own, worths, asked.stems)
     text = result.content[start:end]
     held = asked.stems & stems_of(text)
-    more = asked.share(held - own.stems) if held - own.stems else 0.0
+    # What it stands under counts for each of its sentences.
+    elsewhere = held - own.stems - stems_above(result)
+    more = asked.share(elsewhere) if elsewhere else 0.0
     whole = Quote(anchor.label, text, start, end, anchor.score, held)
     alone = Quote(anchor.label, anchor.text, own.start, own.end, anchor.score, asked.stems & own.stems)
     worth = anchor.worth + ELSEWHERE * more * anchor.discount
-    return _Block(worth, whole, alone if own.quotable else None, has_lines(shape, start, end))
+    is_whole = own.quotable and not began_above(shape, own.start)
+    return _Block(worth, whole, alone if is_whole else None, has_lines(shape, start, end))
 
 
 class _Chosen:
