@@ -166,6 +166,16 @@ def test_the_words_that_no_piece_holds_are_named_as_the_question_writes_them():
     assert missing_words("tokens", []) == ["tokens"]
     assert missing_words("What happens to the widget in Peru?", evidence) == ["Peru"]
     assert missing_words("Was passiert mit Tokens, und was bedeutet Token?", evidence) == []
+    assert missing_words("Que se passe-t-il avec les Tokens ?", evidence) == []
+
+
+def test_a_word_that_only_asks_in_another_language_or_phrase_is_named():
+    evidence = [result("Tokens expire.")]
+    assert missing_words("Which tokens pass the gate?", evidence) == ["pass", "gate"]
+    assert missing_words("How large are the tokens?", evidence) == []
+    assert missing_words("Which tokens are large?", evidence) == ["large"]
+    assert missing_words("Wie schwer sind Tokens?", evidence) == []
+    assert missing_words("Sind Tokens schwer?", evidence) == ["schwer"]
 
 
 @given(TEXTS, st.lists(TEXTS, max_size=4))

@@ -184,6 +184,8 @@ async def test_an_answer_that_no_model_writes_says_when_it_may_be_none(tmp_path,
         ("How does an authorization code live?", False),
         # The number of a section.
         ("How long is the badge of a visitor worn?", True),
+        ("How large is the pool of badges?", True),
+        ("Who shares the large pool of badges?", False),
     ],
 )
 async def test_a_question_for_a_number_is_not_answered_without_a_doubt_by_a_quote_that_holds_none(question, doubted):
@@ -193,6 +195,7 @@ async def test_a_question_for_a_number_is_not_answered_without_a_doubt_by_a_quot
         "Ein Zugangscode gilt nur sehr kurz.",
         "The badge of a visitor is worn as Section 5.2 says.",
         "The charge that is left in the lamp is 40%.",
+        "The large pool of badges is shared by all visitors.",
     ]
     graph = turn_graph(load_settings({}), sources=[InMemorySource(texts)])
     output = await graph.ainvoke({"messages": question})

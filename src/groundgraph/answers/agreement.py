@@ -149,7 +149,7 @@ def _held(numbers: set[str], texts: Sequence[str]) -> set[str]:
 def _subject(question: str, pieces: Sequence[_Piece]) -> list[str]:
     """The stems of `question` that some piece holds, or that do not only say how it asks."""
     asked = query_stems(question)
-    asking = asking_stems(asked)
+    asking = asking_stems(asked, question)
     return [stem for stem in asked if stem not in asking or any(stem in piece.counts for piece in pieces)]
 
 
@@ -158,7 +158,7 @@ def _only_codes(question: str) -> frozenset[str]:
     holds them is as good as one of average length, however long the list of such codes is."""
     asked = query_stems(question)
     codes = frozenset(chain.from_iterable(codes_in(asked)))
-    return codes if set(asked) - asking_stems(asked) <= codes else frozenset()
+    return codes if set(asked) - asking_stems(asked, question) <= codes else frozenset()
 
 
 def _counted(question: str, pieces: Sequence[_Piece]) -> list[float]:
@@ -188,7 +188,7 @@ def _places(asked: Sequence[str], pieces: Sequence[_Piece]) -> dict[str, list[in
 def says_nothing(question: str) -> bool:
     """Whether `question` alone names nothing that could be found: "What time is it?", "What is 2 + 2?"."""
     asked = query_stems(question)
-    asking = asking_stems(asked)
+    asking = asking_stems(asked, question)
     return all(stem in asking or (stem.isdecimal() and len(stem) <= SHORT_NUMBER) for stem in asked)
 
 
@@ -198,7 +198,7 @@ def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
     held = [_read(*_texts(result)) for result in evidence]
     # A word such as "hat" means nothing in some languages only.
     asked = query_stems(question)
-    about = set(asked) - asking_stems(asked)
+    about = set(asked) - asking_stems(asked, question)
     missing: dict[str, str] = {}
     for match in WORD.finditer(question):
         own = _stems(match.group())
@@ -227,7 +227,7 @@ def lacks_much(question: str, evidence: Sequence[SourceResult]) -> bool:
     if any(result.relevance > 1 - MOST_MISSING + _ROUNDING for result in evidence):
         return False
     asked = query_stems(question)
-    about = len(set(asked) - asking_stems(asked))
+    about = len(set(asked) - asking_stems(asked, question))
     return bool(about) and len(missing_words(question, evidence)) >= MOST_MISSING * about
 
 

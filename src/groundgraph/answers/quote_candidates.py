@@ -19,7 +19,7 @@ from groundgraph.answers.sentence_index import (
     weights_held,
 )
 from groundgraph.core.evidence import SourceResult
-from groundgraph.text.follow_up import asks_for_number, language_words, subjectless_stems
+from groundgraph.text.follow_up import asks_for_number, language_words, stems_asking
 from groundgraph.text.numbers import holds_number
 from groundgraph.text.original import masked_line
 from groundgraph.text.wording import dotted_names, held_codes, named_codes
@@ -72,7 +72,7 @@ class Asked:
     @cached_property
     def subject(self) -> frozenset[str]:
         """The stems that do not only say how it asks, units of time among them; all where no others are."""
-        return self.stems - (subjectless_stems() - _unit_stems()) or self.stems
+        return self.stems - (stems_asking(self.question) - _unit_stems()) or self.stems
 
     @classmethod
     def of(cls, question: str, evidence: Sequence[SourceResult], behind: str = "") -> Asked:

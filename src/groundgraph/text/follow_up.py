@@ -59,15 +59,15 @@ def language_words(*path: str) -> dict[str, Any]:
 
 
 @cache
-def asked_for() -> frozenset[str]:
-    """The phrases of all languages with which is asked for a number, a time, a name, what happens or what is meant."""
-    kinds = chain.from_iterable(language_data(language, "asks_for").values() for language in LANGUAGES)
+def asked_for(languages: Collection[str] = LANGUAGES) -> frozenset[str]:
+    """The phrases of `languages` with which is asked for a number, a time, a name, what happens or what is meant."""
+    kinds = chain.from_iterable(language_data(language, "asks_for").values() for language in languages)
     return frozenset(chain.from_iterable(kinds))
 
 
 def asks_for_number(question: str) -> bool:
-    """Whether `question` asks how many, how much or how long, which nothing answers but a number."""
-    return says(spoken_stems(question), cue_phrases("asks_for", "number"))
+    """Whether `question` asks how many, how much or how large, which nothing answers but a number."""
+    return says(spoken_stems(question), cue_phrases("asks_for", "number") + cue_phrases("asks_for_size"))
 
 
 def asks_for_name_or_time(question: str) -> bool:
@@ -306,12 +306,12 @@ def _before_names() -> Phrases:
 
 
 @cache
-def _courtesies() -> frozenset[str]:
+def _courtesies(languages: Collection[str] = LANGUAGES) -> frozenset[str]:
     """The stems of what is said out of politeness, and of words such as "show"."""
     paths = [("small_talk", kind) for kind in ("greeting", "farewell", "thanks", "fillers")] + [("follow_up", "empty")]
     return frozenset(
         stemmed
-        for language in LANGUAGES
+        for language in languages
         for path in paths
         for phrase in language_data(language, *path)
         for stemmed in stems(phrase)
@@ -510,7 +510,8 @@ def _unexplained(question: str) -> str:
 
 def own_words(message: str) -> list[str]:
     """The stems of what `message` itself asks about: its content words without those that only say how it asks."""
-    return [stemmed for stemmed in stems(message) if stemmed not in subjectless_stems()]
+    asking = stems_asking(message)
+    return [stemmed for stemmed in stems(message) if stemmed not in asking]
 
 
 def question_weight(asked: Sequence[str], df: Mapping[str, int], documents: int) -> float:
@@ -584,11 +585,22 @@ def contextualised(message: str, previous: str) -> str:
 
 
 @cache
-def subjectless_stems() -> frozenset[str]:
+def subjectless_stems(language: str = "") -> frozenset[str]:
     """The stems of phrases such as "how often", of words such as "it" and "more", which name no subject, and of what
-    is said out of politeness."""
-    phrases = asked_for() | language_words("follow_up", "pronouns").keys()
-    return _courtesies().union(stemmed for phrase in phrases for stemmed in stems(phrase))
+    is said out of politeness, in `language` and in English, or in all; then with those of "how large" besides."""
+    languages = tuple(sorted({language, "en"}.intersection(LANGUAGES))) if language else tuple(LANGUAGES)
+    pronouns = chain.from_iterable(language_data(one, "follow_up", "pronouns") for one in languages)
+    phrases = asked_for(languages).union(pronouns, () if language else language_words("asks_for_size"))
+    return _courtesies(languages).union(stemmed for phrase in phrases for stemmed in stems(phrase))
+
+
+@lru_cache(maxsize=1024)
+def stems_asking(question: str) -> frozenset[str]:
+    """The stems that only say how `question` asks. "passe" of French is "pass", which in English says what it asks."""
+    asking = subjectless_stems(detect_language(question))
+    spoken = spoken_stems(question)
+    sizes = [phrase for phrase in cue_phrases("asks_for_size") if says(spoken, [phrase])]
+    return asking.union(*sizes)
 
 
 _LETTERS_AND_DIGITS = re.compile(r"[^\W\d_]+\d")
@@ -605,10 +617,11 @@ def codes_in(asked: Sequence[str]) -> list[frozenset[str]]:
     ]
 
 
-def asking_stems(asked: Sequence[str]) -> frozenset[str]:
-    """The stems that only say how it is asked in a question of the stems `asked`: no text need hold them. Beside a code
-    so do words such as "mean", "fix" and "error"."""
-    return subjectless_stems() | _asks_of_code() if codes_in(asked) else subjectless_stems()
+def asking_stems(asked: Sequence[str], question: str = "") -> frozenset[str]:
+    """The stems that only say how it is asked in a question of the stems `asked`, or in any where it is not known as a
+    text: nothing need hold them. Beside a code so do words such as "mean", "fix" and "error"."""
+    asking = stems_asking(question) if question else subjectless_stems()
+    return asking | _asks_of_code() if codes_in(asked) else asking
 
 
 @cache
