@@ -236,3 +236,20 @@ async def test_tags_that_set_out_a_block_are_no_part_of_a_quote(tmp_path, questi
     assert f"> {shown}" in answer
     assert "</" not in answer
     assert "<d" not in answer
+
+
+REFERENCE = """# Pumps
+
+::: plant.pumps.Pump
+    options:
+        show_bases: false
+
+The options of a pump are kept in its memory.
+"""
+
+
+@pytest.mark.covers("A12")
+async def test_a_reference_to_a_module_is_no_quote(tmp_path):
+    answer = await quoted(tmp_path, REFERENCE, "Where are the options of a pump kept?")
+    assert "> The options of a pump are kept in its memory." in answer
+    assert "show_bases" not in answer

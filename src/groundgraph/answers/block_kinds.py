@@ -19,9 +19,12 @@ DIRECTIVE = re.compile(
 # Of these, what stands beside the name is code too.
 _ARGUMENT_IS_CODE = ("parsed-literal", "math")
 _RULE = re.compile(r"\A *+([=\-~^\"'#*+])\1{2,}+[ \t]*+\Z")
+# In whose place MkDocs shows what stands in a module, with options set in deeper below it.
+_REFERENCE = re.compile(r"\A *::: *\w+(?:\.\w+)+[ \t]*(?:\n|\Z)")
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("code", FENCE),
     ("code", DIRECTIVE),
+    ("code", _REFERENCE),
     ("doctest", re.compile(r"\A *>>> ")),
     # An image of reStructuredText, where a link leads to, and what a name stands for: part of the text, and no answer.
     (
@@ -142,7 +145,10 @@ _SUBSTITUTED = re.compile(r"(?:\s*+(?:\|[ \t]++(?=\|\S))?\|(?=\S)[^|\n]{1,100}(?
 
 
 def is_link_only(text: str, kind: Kind) -> bool:
-    """Whether a block of `kind` consists of images, badges and link targets alone, or is an item with an address."""
+    """Whether a block of `kind` consists of images, badges, link targets and references to a module alone, or is an
+    item with an address."""
+    if kind == "code":
+        return _REFERENCE.match(text) is not None
     if kind == "table":
         return _SUBSTITUTED.fullmatch(text) is not None
     if kind not in ("prose", "item", "rows") or not any(mark in text for mark in ("![", "<img", "]:", "://", "#")):
