@@ -233,6 +233,26 @@ async def test_a_name_that_no_passage_holds_makes_a_doubt_however_well_the_rest_
 
 
 @pytest.mark.parametrize(
+    ("question", "doubted"),
+    [
+        ("Which hall had the most checks of pumps in 2015?", True),
+        ("Which hall had the fewest checks of seals in 2015?", False),
+        ("Which checks of pumps in 2015 are counted?", False),
+    ],
+)
+async def test_rows_of_figures_answer_without_a_doubt_nothing_that_somebody_had_to_compare(question, doubted):
+    rows = "\n".join(f"Hall {hall} {hall * 7} {hall * 31} 0 {hall * 38}" for hall in range(1, 8))
+    texts = [
+        f"Checks of pumps in 2015 by hall are counted here.\n\n{rows}",
+        f"Checks of seals in 2015 by hall. Hall 4 had the fewest checks of seals in 2015.\n\n{rows}",
+    ]
+    graph = turn_graph(load_settings({}), sources=[InMemorySource(texts)])
+    output = await graph.ainvoke({"messages": question})
+    why = Prompts().note("may_not_answer", output["provenance"]["language"], missing="", why="by_computing")
+    assert (why in output["notes"]) == doubted
+
+
+@pytest.mark.parametrize(
     ("question", "missing"),
     [
         ("What is the price of the kestrel pump?", "price"),

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from groundgraph.answers.quote_candidates import Asked
+from groundgraph.answers.evidence_blocks import Shape, blocks_of
+from groundgraph.answers.quote_candidates import Asked, candidates_of
 from groundgraph.answers.sentence_index import stems_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.find_cue import find_cue
-from groundgraph.text.follow_up import own_words
+from groundgraph.text.follow_up import own_words, spoken_stems
 from groundgraph.text.negation import denied_parts, denies
 from groundgraph.text.words import WORD, name_stems, stem, stems, stop_words, words
 
@@ -80,6 +81,19 @@ def row_doubt(question: str, evidence: Sequence[SourceResult]) -> RowDoubt | Non
     others = rows_of_another_value(question, first, evidence)
     alike = [label for label in rows_alike(first, asked, evidence) if label not in others]
     return doubt_of_rows(question, [evidence[label - 1] for label in alike or [first]])
+
+
+def asks_to_compare_figures(question: str, evidence: Sequence[SourceResult]) -> bool:
+    """Whether `question` asks for the most or the least of rows of figures, as a page has them, which nobody compared:
+    the piece that fits it best holds such rows, and its best sentence no word such as "most"."""
+    cue = find_cue([question])
+    if cue is None or cue.needs != "superlative":
+        return False
+    candidates = candidates_of(Asked.of(question, evidence), evidence)
+    best = max(candidates, key=lambda candidate: candidate.worth, default=None)
+    if best is None or not cue.asking.isdisjoint(spoken_stems(best.text)):
+        return False
+    return any(block.kind == "figures" for block in blocks_of(Shape.of(evidence[best.label - 1])))
 
 
 def doubt_of_rows(question: str, rows: Sequence[SourceResult]) -> RowDoubt | None:

@@ -30,7 +30,7 @@ from groundgraph.answers.named_things import (
 )
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter, reworded
 from groundgraph.answers.sentence_index import running_lines, sentences_of
-from groundgraph.answers.table_rows import row_doubt
+from groundgraph.answers.table_rows import asks_to_compare_figures, row_doubt
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.evidence import NEEDS, SourceResult, changed, is_stated
 from groundgraph.core.intent import IntentState
@@ -215,6 +215,8 @@ class Judge:
         counts = not asks_for_name_or_time(question_of(view.turn["question"]))
         if in_table and (rows := row_doubt(held.asked, held.results)) and (counts or rows.why != "by_computing"):
             return {"doubt": rows.names, "doubted": rows.why}
+        if asks_to_compare_figures(held.asked, held.results):
+            return {"doubt": [], "doubted": "by_computing"}
         return {"doubted": "by_number"} if counts and asks_for_number(held.asked) else {}
 
     def _doubt_of_part(self, held: _Judgement) -> Any:
