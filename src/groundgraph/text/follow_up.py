@@ -17,6 +17,7 @@ from groundgraph.text.words import (
     language_data,
     query_stems,
     sentences,
+    spoken_language,
     stem,
     stems,
     stop_words,
@@ -597,7 +598,7 @@ def subjectless_stems(language: str = "") -> frozenset[str]:
 @lru_cache(maxsize=1024)
 def stems_asking(question: str) -> frozenset[str]:
     """The stems that only say how `question` asks. "passe" of French is "pass", which in English says what it asks."""
-    asking = subjectless_stems(detect_language(question))
+    asking = subjectless_stems(spoken_language(question))
     spoken = spoken_stems(question)
     sizes = [phrase for phrase in cue_phrases("asks_for_size") if says(spoken, [phrase])]
     return asking.union(*sizes)
