@@ -56,6 +56,19 @@ async def test_bm25_orders_and_relevance_is_what_thresholds_are_compared_with():
     assert [result.relevance for result in kept] == [0.75]
 
 
+@pytest.mark.covers("R3")
+async def test_the_name_of_a_table_stands_for_no_word_that_begins_like_it(tmp_path):
+    path = tmp_path / "house.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE repairs (id INTEGER PRIMARY KEY, priority TEXT, description TEXT)")
+        rows = [("high", "The lift stops between two floors."), ("low", "The stairwell was repainted in grey.")]
+        database.executemany("INSERT INTO repairs (priority, description) VALUES (?, ?)", rows)
+    database.close()
+    async with plant_source(f"sqlite:///{path}", table="repairs") as source:
+        assert ids(await ask(source, "high priority repairs reported")) == ["repairs/1"]
+        assert ids(await ask(source, "the stairwell's repaintings")) == ["repairs/2"]
+
+
 @pytest.mark.covers("R1")
 async def test_every_kind_of_table_keeps_the_contract(odd):
     for table in ("flat", "pair", "taken", "far", "loose", "seen"):

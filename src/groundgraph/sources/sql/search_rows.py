@@ -11,7 +11,6 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeVar
 
 from groundgraph.search.rank import Pool, Question, RankedPassage, Rule, Scorer, near_terms, rank
@@ -79,7 +78,8 @@ ROWS = Rule(above_weight=1, by_rarity=False, above_share=0.5, floor=0.05, headed
 
 
 def read_question(index: sqlite3.Connection, text: str) -> Question:
-    """The stems of `text` and in how many rows of the whole source each is, the rarest first."""
+    """The stems of `text` and in how many rows of the whole source each is, the rarest first. A word that names a table
+    or a column is known by that, though no cell holds it, and is no slip: "repairs" does not stand for "repainted"."""
     asked = query_stems(text)
     rows, stems = index.execute("SELECT coalesce(sum(rows), 0), coalesce(sum(stems), 0) FROM tables").fetchone()
     df = index.execute(
@@ -88,7 +88,8 @@ def read_question(index: sqlite3.Connection, text: str) -> Question:
         (json.dumps(asked),),
     ).fetchall()
     question = Question(asked, dict(df), rows, stems / rows if rows else 0.0, code_name_stems(text))
-    return question.with_forms(partial(near_terms, index))
+    headers = {stem for (header,) in index.execute("SELECT header FROM tables") for stem in header.split()}
+    return question.with_forms(lambda stem: near_terms(index, stem) if stem not in headers else {})
 
 
 def search_rows(
