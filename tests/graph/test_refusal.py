@@ -232,6 +232,16 @@ async def test_a_name_that_no_passage_holds_makes_a_doubt_however_well_the_rest_
     assert not any("may not" in note for note in off["notes"])
 
 
+async def test_a_word_of_a_passage_about_another_time_is_not_told_to_be_missing():
+    texts = ["The burst pipe was a high priority in August 2024.", "A lamp was replaced in the hall in March 2023."]
+    graph = turn_graph(sources=[InMemorySource(texts, name="repairs")])
+    question = "Which priority had the asbestos survey of the roof and of the basement in March 2023?"
+    output = await graph.ainvoke({"question": question})
+    [told] = [note for note in output["notes"] if "mentions" in note]
+    assert "asbestos" in told
+    assert "priority" not in told
+
+
 @pytest.mark.parametrize(
     ("question", "doubted"),
     [

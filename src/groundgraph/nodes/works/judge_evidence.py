@@ -101,7 +101,9 @@ class Judge:
         known = [pair for at, pair in enumerate(pairs) if at not in others | behind]
         judged = await self._as_judged(view, asked)
         held = _judgement(view, known, judged)
-        held = replace(held, parts=_parts(view, [pair for at, pair in enumerate(pairs) if at not in others], judged))
+        apart = [pair for at, pair in enumerate(pairs) if at not in others]
+        shown = [result for _, result in _without_needs(apart)]
+        held = replace(held, parts=_parts(view, apart, judged), shown=shown)
         good = not held.decides or self._good_enough(held.chance)
         # What tells of things with another number answers nothing, but may be of use to a model.
         whole = [ref for at, (ref, one) in enumerate(pairs) if at not in others and not one.metadata.get(NEEDS)]
@@ -168,7 +170,7 @@ class Judge:
         if not found:
             ranking["clusters"] = []
         elif not good:
-            ranking |= {"doubt": missing_words(held.asked, held.results), "insufficient": True}
+            ranking |= {"doubt": missing_words(held.asked, held.shown), "insufficient": True}
         elif held.decides:
             ranking |= self._doubts(held, view)
         elif self.settings.retrieval.doubt_threshold > 0:
@@ -185,7 +187,7 @@ class Judge:
             told["issues"] = [*view.ranking["issues"], note]
         lacking = lacks_name(held.own, held.results, language) or lacks_much(held.asked, held.results)
         if held.chance < threshold or (threshold > 0 and lacking):
-            told["doubt"] = missing_words(held.asked, held.results)
+            told["doubt"] = missing_words(held.asked, held.shown)
         elif threshold > 0:
             told |= self._doubts_of_pieces(held, view)
         return told
@@ -280,6 +282,7 @@ class _Judgement:
         needs: what else was found: what says only that a number would have to be computed, and no source did.
         stated: how likely evidence of a source that says no such thing answers the question.
         parts: of several questions in the message, how likely each is answered.
+        shown: the evidence with what tells of other things than are asked about: a word that it holds is not missing.
     """
 
     results: list[SourceResult]
@@ -291,6 +294,7 @@ class _Judgement:
     needs: list[Needs]
     stated: float
     parts: Mapping[str, float] = field(default_factory=dict)
+    shown: Sequence[SourceResult] = ()
 
 
 def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Named) -> _Judgement:
