@@ -436,6 +436,17 @@ async def test_a_decision_that_comes_too_late_or_that_nobody_asked_for_is_told()
     assert len((await graph.aget_state(thread())).values["messages"]) == 2
 
 
+async def test_another_decision_at_a_checkpoint_that_was_decided_is_refused_and_how_to_make_it_is_told() -> None:
+    graph = await waiting()
+    waited = (await graph.aget_state(thread())).config
+    await decide(graph, decision="approve")
+    with pytest.raises(NothingToResume, match=r"somebody has decided at this checkpoint.*update_state\(config, None\)"):
+        await graph.ainvoke(Command(resume={"decision": "refuse"}), waited)
+    fork = await graph.aupdate_state(waited, None)
+    assert "__interrupt__" in await graph.ainvoke(None, fork)
+    assert (await decide(graph, decision="refuse"))["outcome"] == "insufficient"
+
+
 async def test_nobody_decides_about_an_answer_before_it_is_shown() -> None:
     graph = build()
     await graph.ainvoke(asking(), thread(), interrupt_before=["check_citations"])

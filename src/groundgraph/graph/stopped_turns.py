@@ -196,6 +196,11 @@ REVIEW = "review_answer"
 HOW_TO_DECIDE = (
     "decide with Command(resume=…) or in Studio, or ask again on it, which ends the review without a decision"
 )
+# LangGraph would go on with the first decision, whatever the other one says.
+_OTHERWISE = (
+    "To decide otherwise, edit the state there with nothing (update_state(config, None)), run from the checkpoint that "
+    "this gives with None, and decide when it asks."
+)
 # SQLite only: the database looks for them, where a saver would read every checkpoint.
 _ASKED = "SELECT DISTINCT thread_id FROM writes WHERE channel = ?"
 
@@ -258,6 +263,8 @@ async def refuse_undue_decision(
     state = await graph.aget_state(config)
     # By its tasks: a decision that was taken in, but for the checkpoint behind it, is in `next` no more.
     steps = [task.name for task in state.tasks]
+    if any(task.name == REVIEW and task.result for task in state.tasks) and await _is_behind(graph, state, config):
+        raise NothingToResume(f"On the thread '{thread}' somebody has decided at this checkpoint. {_OTHERWISE}")
     # A graph without reviews is stopped by its user, who goes on with it in any way that LangGraph knows.
     open_to_all = steps and REVIEW not in graph.nodes
     if not (state.interrupts or REVIEW in steps or open_to_all or _is_tried_again(state, config)):
@@ -273,6 +280,17 @@ def _undue(thread: str, steps: Sequence[str]) -> NothingToResume:
     if steps:
         told = f"its turn has stopped at the step '{steps[0]}'. Go on with it by None, and decide when it asks"
     return NothingToResume(f"Nobody is asked for a decision on the thread '{thread}': {told}.")
+
+
+async def _is_behind(
+    graph: CompiledStateGraph[Any, Any, Any, Any], state: StateSnapshot, config: RunnableConfig
+) -> bool:
+    """Whether `state`, which `config` names by its checkpoint, is not the end of its thread."""
+    configurable = config.get(CONF, {})
+    if not configurable.get("checkpoint_id"):
+        return False
+    end = {name: value for name, value in configurable.items() if name != "checkpoint_id"}
+    return (await graph.aget_state({**config, CONF: end})).config != state.config
 
 
 def _is_tried_again(state: StateSnapshot, config: RunnableConfig) -> bool:
