@@ -256,6 +256,13 @@ def test_what_a_text_stands_under_counts_too():
     assert select_quotes("When was the widget shown?", [titled])[0].score > 0.5
 
 
+def test_a_heading_of_what_is_asked_goes_before_a_word_that_only_begins_alike():
+    reset = "To clear the fault, open the tap until the gauge shows 1.5 bar, then press the button."
+    pieces = {"Boiler > Reset": reset, "Boiler > Pressure": "The boiler is kept between 1.2 and 1.8 bar."}
+    evidence = [SourceResult(text, "id", "docs", "memory", 1.0, {"section": name}) for name, text in pieces.items()]
+    assert select_quotes("What pressure must the boiler have?", evidence)[0].label == 2
+
+
 @pytest.mark.covers("C8")
 def test_each_part_of_a_question_is_quoted_for_and_none_where_nothing_answers_it():
     evidence = [result("Access tokens expire after one hour by default."), result("Visitors sign in at the reception.")]

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.answers.sentence_index import (
+    Weights,
     best_sentence,
     joined_stems,
     question_weights,
@@ -40,12 +41,16 @@ TEXTS = st.lists(st.sampled_from(PIECES), max_size=120).map("".join)
 TEXT = "Clients get a token. The token expires after one hour. Nothing else is said here."
 
 
+def weights_of(question: str, text: str) -> Weights:
+    return question_weights(question, [SourceResult(text, "1", "docs", "memory", 1.0)])
+
+
 def equal_weights(stems) -> tuple[tuple[str, float], ...]:
     return tuple((stem, 1.0) for stem in sorted(stems))
 
 
 def test_the_best_sentence_covers_most_of_the_question():
-    best = best_sentence(TEXT, question_weights("When does the token expire?", [TEXT]))
+    best = best_sentence(TEXT, weights_of("When does the token expire?", TEXT))
     assert TEXT[best.start : best.end] == "The token expires after one hour."
 
 
@@ -58,7 +63,7 @@ def test_a_text_without_sentences_has_no_best_one():
 
 
 def test_a_word_of_every_sentence_weighs_less_than_a_rare_one():
-    weights = dict(question_weights("token hour", ["A token is one. A token is two. The token lives an hour."]))
+    weights = dict(weights_of("token hour", "A token is one. A token is two. The token lives an hour."))
     assert weights["token"] == pytest.approx(idf(3, 3))
     assert weights["hour"] == pytest.approx(idf(3, 1))
     assert weights["hour"] > weights["token"] > 0
@@ -101,7 +106,7 @@ def test_a_passage_beyond_any_sentence_is_not_quotable():
 @pytest.mark.covers("S4")
 @given(TEXTS, st.integers(20, 300))
 def test_a_snippet_is_one_line_within_its_limit(text, limit):
-    shown = snippet(text, question_weights("When do tokens expire? Какой срок?", [text]), limit)
+    shown = snippet(text, weights_of("When do tokens expire? Какой срок?", text), limit)
     assert len(shown) <= limit
     assert shown == " ".join(shown.split())
 
@@ -114,7 +119,7 @@ def test_a_short_text_is_its_own_snippet():
 @pytest.mark.covers("S4")
 def test_a_snippet_begins_at_the_best_sentence_and_ends_between_words():
     text = "Filler words stand here. " * 30 + "The token expires after one hour. " + "More filler follows. " * 30
-    shown = snippet(text, question_weights("When does the token expire?", [text]), 60)
+    shown = snippet(text, weights_of("When does the token expire?", text), 60)
     assert shown.startswith("…The token expires after one hour.")
     assert shown.endswith("…")
     assert shown.strip("…").split()[-1] in text.split()
@@ -164,7 +169,7 @@ def test_a_sentence_with_a_word_in_bold_can_be_quoted_and_a_line_that_is_bold_as
 
 def test_a_snippet_begins_at_a_sentence_and_not_at_the_head_of_a_page():
     text = "Filler stands here. " * 30 + "\nToken list of page 12\n" + "The token expires. " + "More filler. " * 30
-    weights = question_weights("token list page", [text])
+    weights = weights_of("token list page", text)
     assert snippet(text, weights, 80).startswith("…Token list of page 12")
     assert snippet(text, weights, 80, (masked_line("Token list of page 12"),)).startswith("…The token expires.")
 

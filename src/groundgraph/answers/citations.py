@@ -320,7 +320,7 @@ def _best_places(
 ) -> Iterator[_Place]:
     """The sentence of the evidence of each label that agrees best with what cites it, else with the question."""
     claims = claims_by_label(written)
-    asked = question_weights(question, (result.content for result in evidence.values()))
+    asked = question_weights(question, evidence.values())
     for label in labels:
         result = evidence[label]
         best = best_scored(claims.get(label, ()), label, result) or best_sentence(

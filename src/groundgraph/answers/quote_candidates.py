@@ -77,13 +77,12 @@ class Asked:
     @classmethod
     def of(cls, question: str, evidence: Sequence[SourceResult], behind: str = "") -> Asked:
         """What `question` asks of `evidence`; `behind` is the question that it leans on, whose words count less."""
-        texts = [result.content for result in evidence]
-        weights = question_weights(question, texts)
+        weights = question_weights(question, evidence)
         total = sum(weight for _, weight in weights)
         if behind:
             own = {stem for stem, _ in weights}
             weights += tuple(
-                (stem, BEHIND * weight) for stem, weight in question_weights(behind, texts) if stem not in own
+                (stem, BEHIND * weight) for stem, weight in question_weights(behind, evidence) if stem not in own
             )
         return cls(weights, frozenset(stem for stem, _ in weights), total, named_codes(question), question)
 

@@ -171,28 +171,33 @@ def _frequencies(text: str) -> Counter[str]:
     return Counter(chain.from_iterable([sentence.stems for sentence in sentences_of(text)]))
 
 
-def question_weights(question: str, texts: Iterable[str]) -> Weights:
-    """The question's stems, each with its idf among the sentences of `texts`; one that none holds counts as rare."""
-    return _question_weights(question, tuple(sorted(texts, key=hash)))
+def question_weights(question: str, evidence: Iterable[SourceResult]) -> Weights:
+    """The question's stems, each with its idf among the sentences of `evidence`; one that none holds counts as rare."""
+    texts, headings = list[str](), set[str]()
+    for result in evidence:
+        texts.append(result.content)
+        headings.update(str(result.metadata.get(name) or "") for name in ("title", "section"))
+    return _question_weights(question, tuple(sorted(texts, key=hash)), frozenset(headings))
 
 
 # A turn asks for the same weights for its quotes, its snippets and its citations, each with the texts in an order of
 # its own, which makes no difference; a text knows its hash.
 @lru_cache(maxsize=64)
-def _question_weights(question: str, texts: tuple[str, ...]) -> Weights:
+def _question_weights(question: str, texts: tuple[str, ...], headings: frozenset[str]) -> Weights:
     weight = sentence_weights(texts)
     # What a word that no sentence holds weighs, its nearest forms weigh together.
     asked = query_stems(question)
-    forms = _forms_in(texts, asked)
+    forms = _forms_in(texts, asked, headings)
     said = (forms.get(stem) or [stem] for stem in asked)
     return tuple((form, weight(form) / len(near)) for near in said for form in near)
 
 
-def _forms_in(texts: Sequence[str], asked: Sequence[str]) -> dict[str, list[str]]:
-    """For each stem that is `asked` for and stands in none of `texts`, its nearest forms that do."""
-    held = list(map(_frequencies, texts))
+def _forms_in(texts: Sequence[str], asked: Sequence[str], headings: Iterable[str]) -> dict[str, list[str]]:
+    """For each stem that is `asked` for and stands in none of `texts`, its nearest forms that do. A heading that holds
+    it is what is meant, and no word that begins alike: "press the button" tells of no pressure."""
+    held: list[Collection[str]] = [*map(_frequencies, texts), *map(stems_of, headings)]
     lacking = [stem for stem in with_forms(asked) if not any(stem in one for one in held)]
-    others = frozenset(chain.from_iterable(held)).difference(asked) if lacking else frozenset[str]()
+    others = frozenset(chain.from_iterable(map(_frequencies, texts))).difference(asked) if lacking else frozenset[str]()
     return {stem: nearest_forms(stem, others)[:MOST_FORMS] for stem in lacking}
 
 

@@ -198,7 +198,7 @@ def _result_rows(
 ) -> list[dict[str, Any]]:
     """The keys of `SourceResult.to_dict`, with `content`, `reference`, `snippet`, `topic`, `depth` and `place` beside
     them, in the order of the labels; of the first what a listing prints unless `whole`."""
-    weights = question_weights(question, (result.content for result in evidence))
+    weights = question_weights(question, evidence)
     rows = []
     for label, result in enumerate(evidence, 1):
         row = _whole_row(label, result) if whole else _listed_row(label, result)
