@@ -96,6 +96,13 @@ async def test_a_server_killed_under_a_connected_client_is_told_at_once(own_serv
     assert capsys.readouterr().out == "", "the library's is_ready prints"
 
 
+async def test_a_server_that_is_silent_is_told_with_the_place_of_its_grpc(weaviate_server: WeaviateServer) -> None:
+    connection = WeaviateConnection(address_of(weaviate_server.url, grpc_port=9), timeout=1.5)
+    with pytest.raises(SourceTimeout, match=r"check that its gRPC is at 127\.0\.0\.1:9 \(grpc_host, grpc_port\)"):
+        await connection.call(searched)
+    await connection.close()
+
+
 async def test_a_server_that_hangs_is_cut_at_the_deadline_and_serves_again_afterwards(own_server) -> None:
     connection = WeaviateConnection(address(own_server), timeout=1.5)
     await _with_collection(connection)

@@ -173,7 +173,10 @@ class WeaviateConnection:
             raise
         except DeadlinePassed as error:
             self._failed(outage=True)
-            raise SourceTimeout(f"{place.server} did not answer within {seconds:g} seconds.") from error
+            raise SourceTimeout(
+                f"{place.server} did not answer within {seconds:g} seconds. If it answers otherwise, check that its "
+                f"gRPC is at {self.address.grpc_host}:{self.address.grpc_port} (grpc_host, grpc_port)."
+            ) from error
         except GroundGraphError:
             raise
         except Exception as error:
