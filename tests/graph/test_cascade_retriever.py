@@ -192,6 +192,26 @@ async def test_the_retriever_is_a_source_of_a_turn(retriever):
     assert citation["section"] == "Pricing > Monthly rates"
 
 
+@pytest.mark.covers("C2")
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        ("What is the warranty on the pro plan?", "warranty"),
+        ("Hello, could you please remind me what the price is?", ""),
+        ("Is there any money back?", ""),
+    ],
+)
+async def test_what_a_keyword_covers_is_no_answer_to_the_rest_of_the_question(tmp_path, question, missing):
+    pro = "pro: {title: Pro plan, keywords: [pro, price], facts: [It costs 49 euros a month.]}"
+    refund = "refund: {keywords: [money back], facts: [We return every payment within two weeks.]}"
+    (tmp_path / "plans.yaml").write_text(f"sections:\n  {pro}\n  {refund}\n")
+    output = await ask(turn_graph(sources=[CascadeRetriever(tmp_path)]), question)
+    assert output["outcome"] == "answered"
+    assert [note for note in output["notes"] if "may not be answered" in note and missing in note] == (
+        [f"The question may not be answered here: no passage that was found mentions {missing}."] if missing else []
+    )
+
+
 @pytest.mark.covers("C1")
 async def test_a_configured_cascade_answers_a_turn(knowledge):
     output = await ask(turn_graph(settings(knowledge)), RATE)

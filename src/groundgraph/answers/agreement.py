@@ -193,9 +193,11 @@ def says_nothing(question: str) -> bool:
 
 
 def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
-    """The content words of `question`, as they stand there, that no piece of `evidence` holds in any form. What only
-    says how it is asked, as in "how many", need stand nowhere."""
-    held = [_read(*_texts(result)) for result in evidence]
+    """The content words of `question`, as they stand there, that no piece of `evidence`, nor a keyword of one, holds in
+    any form. What only says how it is asked, as in "how many", need stand nowhere."""
+    held = [
+        _read(*texts) for result in evidence for texts in (_texts(result), (_keywords(result), "", "")) if any(texts)
+    ]
     # A word such as "hat" means nothing in some languages only.
     asked = query_stems(question)
     about = set(asked) - asking_stems(asked, question)
@@ -223,8 +225,9 @@ def _holds_other_form(piece: _Piece, stem: str) -> bool:
 def lacks_much(question: str, evidence: Sequence[SourceResult]) -> bool:
     """Whether no piece of `evidence` holds a third of what `question` is about, in any form: "What is the price of the
     kestrel pump?" of what says only how that pump is serviced. A piece may be relevant by more than it holds, by its
-    vector or a text that was written for it."""
-    if any(result.relevance > 1 - MOST_MISSING + _ROUNDING for result in evidence):
+    vector, a text that was written for it, or a keyword, of which its source tells what it holds (`held`)."""
+    most = max((result.scores.get("held", result.relevance) for result in evidence), default=0.0)
+    if most > 1 - MOST_MISSING + _ROUNDING:
         return False
     asked = query_stems(question)
     about = len(set(asked) - asking_stems(asked, question))
@@ -252,6 +255,12 @@ def held_in_any_form(asked: frozenset[str], result: SourceResult) -> frozenset[s
 def _texts(result: SourceResult) -> tuple[str, str, str]:
     metadata = result.metadata
     return result.content, str(metadata.get("title") or ""), str(metadata.get("section") or "")
+
+
+def _keywords(result: SourceResult) -> str:
+    """By which words it is asked for, which need not stand in its text."""
+    given = result.metadata.get("keywords")
+    return " ".join(map(str, given)) if isinstance(given, list | tuple) else ""
 
 
 class _Piece(NamedTuple):

@@ -120,7 +120,7 @@ def _computed(answer: Sequence[SourceResult]) -> list[SourceResult]:
 # Asking a source.
 
 # The scores that mean the same for every question: see `groundgraph.answers.agreement`.
-FITS = ("lexical", "vector")
+FITS = ("lexical", "vector", "held")
 # They stand in every checkpoint between the search and the end of the turn.
 PREVIEWS = 20
 PLACE_CHARS = 40

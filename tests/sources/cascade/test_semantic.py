@@ -235,7 +235,7 @@ async def test_sections_near_in_meaning_are_found_without_a_common_word(shop):
     [result] = (await source(shop, Meanings()).run("money"))[0]
     assert (result.key, result.stage, result.score) == ("monthly_rate", "semantic", 1.0)
     [shown] = await source(shop, Meanings()).query(RetrievalIntent(["money"]))
-    assert shown.scores == {"lemma": 0.0, "semantic": 1.0, "vector": 1.0, "lexical": 1.0}
+    assert shown.scores == {"lemma": 0.0, "semantic": 1.0, "vector": 1.0, "lexical": 1.0, "held": 1.0}
     assert shown.relevance == 1.0
 
 

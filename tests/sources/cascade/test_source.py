@@ -45,6 +45,7 @@ async def test_a_result_is_a_section(asked):
         "key": "monthly_rate",
         "priority": 5,
         "facts": ["The monthly rate is 990 roubles per cash desk.", "Paid for a year, it is 790 roubles."],
+        "keywords": ["rate", "price", "how much"],
         "title": "Monthly rates",
         "section": "Pricing > Monthly rates",
         "url": "https://example.org/prices",

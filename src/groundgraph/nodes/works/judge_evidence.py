@@ -170,7 +170,7 @@ class Judge:
         if not found:
             ranking["clusters"] = []
         elif not good:
-            ranking |= {"doubt": missing_words(held.asked, held.shown), "insufficient": True}
+            ranking |= {"doubt": missing_words(question_of(held.asked), held.shown), "insufficient": True}
         elif held.decides:
             ranking |= self._doubts(held, view)
         elif self.settings.retrieval.doubt_threshold > 0:
@@ -185,9 +185,9 @@ class Judge:
         if not self._good_enough(held.own_chance):
             note = self.prompts.note("other_words", language, wording=held.asked)
             told["issues"] = [*view.ranking["issues"], note]
-        lacking = lacks_name(held.own, held.results, language) or lacks_much(held.asked, held.results)
+        lacking = lacks_name(held.own, held.results, language) or lacks_much(question_of(held.asked), held.results)
         if held.chance < threshold or (threshold > 0 and lacking):
-            told["doubt"] = missing_words(held.asked, held.shown)
+            told["doubt"] = missing_words(question_of(held.asked), held.shown)
         elif threshold > 0:
             told |= self._doubts_of_pieces(held, view)
         return told

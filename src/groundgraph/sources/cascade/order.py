@@ -71,6 +71,9 @@ class SearchResult:
         if "semantic" in scores:
             # Under this name a turn keeps the cosine of a piece of evidence.
             scores["vector"] = scores["semantic"]
+        if "lemma" in scores:
+            # A keyword covers what is said around it, which may be what is asked for: "the warranty of the pro plan".
+            scores["held"] = max(scores["lemma"], scores.get("semantic", 0.0))
         return SourceResult(
             self.content,
             self.section.id,

@@ -79,12 +79,14 @@ class Section:
         fields["facts"] = list(self.facts)
         if self.title:
             fields |= {"title": self.title, "section": f"{self.category_title} > {self.title}"}
+        if self.keywords:
+            fields["keywords"] = list(self.keywords)
         if self.urls:
             fields |= {"url": self.urls[0].url, "urls": [link.to_dict() for link in self.urls]}
         return fields
 
 
-METADATA_FIELDS = frozenset({"category", "key", "priority", "facts", "title", "section", "url", "urls"})
+METADATA_FIELDS = frozenset({"category", "key", "priority", "facts", "keywords", "title", "section", "url", "urls"})
 
 
 # Reading the file.
