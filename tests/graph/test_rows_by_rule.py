@@ -112,6 +112,8 @@ async def test_a_limit_in_another_language_than_most_of_the_question_is_a_doubt_
         (["¿Cuántos employees tienen una salary de 4200?"], ["salary = 4200: 1"]),
         (["How many employees were hired in May?"], ["hired >= 2018-05-01 and hired < 2018-06-01: 1"]),
         (["Who was hired in May?"], ["2"]),
+        # A column with a short name is named by it as any other.
+        (["What is invoice R-1007?", "When is it due?"], ["R-1007"]),
     ],
 )
 async def test_what_is_named_and_kept_is_what_answers(tmp_path, questions, quoted):

@@ -220,10 +220,10 @@ class Computer:
         if not all(map(str.islower, values)):
             return "others"
         filler = language_of(own).filler_in(fold(own)).union(stems(" ".join(values)))
-        called = tuple(chain.from_iterable(_beginnings(shape) for shape, _ in known))
+        called = frozenset(chain.from_iterable(_names(shape) for shape, _ in known))
         asked_for = set(own_words(own)) - filler
         points = bool(own_words(own)) or holds_pronoun(own)
-        return "columns" if points and all(one.startswith(called) for one in asked_for) else "something else"
+        return "columns" if points and all(_is_called(one, called) for one in asked_for) else "something else"
 
     def _read_for_rows(self, asked: Question, shapes: Sequence[TableShape]) -> Iterator[Reading]:
         """How the question reads in each table that may hold a row for it, where it may ask for rows."""
@@ -527,10 +527,14 @@ def _is_of_one(read: Reading, tables: Sequence[TableShape]) -> bool:
     return bool(own) and all(sum(name in column_stems(one) for one in tables) == 1 for name in own)
 
 
-def _beginnings(shape: TableShape) -> set[str]:
-    """With what words begin that are forms of those in the names of a table and its columns."""
-    names = set(table_stems(shape)).union(*column_stems(shape))
-    return {stem[:SAME_BEGINNING] for stem in names if len(stem) >= LEAST_NAME}
+def _names(shape: TableShape) -> set[str]:
+    """The stems of the words in the names of a table and its columns."""
+    return set(table_stems(shape)).union(*column_stems(shape))
+
+
+def _is_called(stem: str, names: frozenset[str]) -> bool:
+    """Whether `stem` is one of `names`, or begins as one does that is no shorter than `LEAST_NAME`."""
+    return stem in names or any(stem.startswith(one[:SAME_BEGINNING]) for one in names if len(one) >= LEAST_NAME)
 
 
 def _holds_one(row: SourceResult, left: Sequence[str]) -> bool:
