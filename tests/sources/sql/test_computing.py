@@ -105,6 +105,17 @@ async def test_the_name_of_a_table_names_none_of_its_days(column, counted, over)
 @pytest.mark.covers("A7")
 @pytest.mark.parametrize(
     ("question", "value"),
+    [("Has lease L-1002 ended?", None), ("How many leases ended in 1002?", 0), ("How many leases ended in 2024?", 1)],
+)
+async def test_the_digits_of_a_code_are_no_year(question, value, over):
+    rows = [("L-1001", "active", "2026-03-31"), ("L-1002", "ended", "2024-10-14")]
+    source = over("CREATE TABLE leases (lease_no TEXT PRIMARY KEY, status TEXT, ends DATE)", leases=rows)
+    assert (await by_rule(source, question)).metadata.get("value") == value
+
+
+@pytest.mark.covers("A7")
+@pytest.mark.parametrize(
+    ("question", "value"),
     [
         ("How many boats have two seats?", 2),
         ("Wie viele boats haben acht seats?", 1),

@@ -44,12 +44,18 @@ def date_condition(
         within = None if _years(stems(rest)) else _within_one(dates)
         return ({dated[0]: within}, stems(rest)) if within else ({}, asked)
     others = [column for column in shape.columns if column.name != dated[0]]
-    years = [at for at in _years(asked) if not _is_named(shape.name, others, asked[at], said)]
+    years = [at for at in _years(asked) if _stands_alone(asked[at], said)]
+    years = [at for at in years if not _is_named(shape.name, others, asked[at], said)]
     if not years and _may_be_verb(part, asked):
         return {}, asked
     asked_before = before.get(dated[0])
     year = int(str(asked_before["gte"])[:4]) if isinstance(asked_before, Mapping) else 0
     return _year_or_month(dated[0], asked, years, language.months, vocabulary, year)
+
+
+def _stands_alone(year: str, said: str) -> bool:
+    """Whether a `year` is no part of a code such as "L-1002", of which it would be told how many ended in that year."""
+    return re.search(rf"(?<![\w#/-]){year}(?![\w#/-])", said) is not None
 
 
 def _is_named(table: str, columns: Sequence[Column], year: str, said: str) -> bool:
