@@ -112,6 +112,10 @@ async def test_a_limit_in_another_language_than_most_of_the_question_is_a_doubt_
         (["¿Cuántos employees tienen una salary de 4200?"], ["salary = 4200: 1"]),
         (["How many employees were hired in May?"], ["hired >= 2018-05-01 and hired < 2018-06-01: 1"]),
         (["Who was hired in May?"], ["2"]),
+        # Each of several values of one column is meant, whatever joins them.
+        (["Which invoices are open or paid?"], ["R-1004", "R-1005", "R-1007"]),
+        (["How many invoices are open, paid or overdue?"], ["status = open or paid or overdue: 4"]),
+        (["Wie viele invoices sind open oder paid?"], ["status = open or paid: 3"]),
         # A column with a short name is named by it as any other.
         (["What is invoice R-1007?", "When is it due?"], ["R-1007"]),
     ],

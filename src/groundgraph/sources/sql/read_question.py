@@ -25,6 +25,7 @@ from groundgraph.sources.sql.values_in_question import (
     place_of,
     read_values,
     value_at,
+    without_either,
     without_name,
 )
 from groundgraph.text.find_cue import Cue, Language, find_cue, plain_words
@@ -205,6 +206,7 @@ def _is_clear(
     language: Language,
 ) -> bool:
     """Whether what was read as `conditions` and `dates` means one thing, and is all that decides."""
+    said = without_either(said, conditions)
     joined = all(are_joined(said, listed(values), language.between) for values in conditions.values())
     flags = [name for name, value in conditions.items() if value is True] if dates else []
     if any(_is_dated(said, name_stems(name), language) for name in flags):

@@ -311,6 +311,15 @@ def is_plain(said: str, conditions: Mapping[str, Any], plain: Collection[str], d
     return not says_more and all(word in plain or stem(word) in content for word in rest)
 
 
+def without_either(said: str, conditions: Mapping[str, Any]) -> str:
+    """The folded text `said` without the "or" between two values of one column, of which each is meant anyway."""
+    either = "|".join(re.escape(fold(word)) for word in language_words("computing", "either"))
+    for values in conditions.values():
+        named = "|".join(map(_as_word, values)) if isinstance(values, list) else "(?!)"
+        said = re.sub(rf"({named})\s+(?:{either})\s+(?={named})", r"\1 ", said)
+    return said
+
+
 def are_joined(said: str, values: Sequence[Any], between: frozenset[str]) -> bool:
     """Whether the folded text `said` names several `values` of one column as one or the other: it is a way that leads
     "from Linz to Graz", and nothing but words that may stand `between` two things stands there."""
