@@ -263,8 +263,7 @@ async def refuse_undue_decision(
     state = await graph.aget_state(config)
     # By its tasks: a decision that was taken in, but for the checkpoint behind it, is in `next` no more.
     steps = [task.name for task in state.tasks]
-    if any(task.name == REVIEW and task.result for task in state.tasks) and await _is_behind(graph, state, config):
-        raise NothingToResume(f"On the thread '{thread}' somebody has decided at this checkpoint. {_OTHERWISE}")
+    await _refuse_second(graph, state, config)
     # A graph without reviews is stopped by its user, who goes on with it in any way that LangGraph knows.
     open_to_all = steps and REVIEW not in graph.nodes
     if not (state.interrupts or REVIEW in steps or open_to_all or _is_tried_again(state, config)):
@@ -280,6 +279,16 @@ def _undue(thread: str, steps: Sequence[str]) -> NothingToResume:
     if steps:
         told = f"its turn has stopped at the step '{steps[0]}'. Go on with it by None, and decide when it asks"
     return NothingToResume(f"Nobody is asked for a decision on the thread '{thread}': {told}.")
+
+
+async def _refuse_second(
+    graph: CompiledStateGraph[Any, Any, Any, Any], state: StateSnapshot, config: RunnableConfig
+) -> None:
+    """Refuse a decision at a checkpoint behind which one was taken in."""
+    decided = any(task.name == REVIEW and task.result for task in state.tasks)
+    if decided and await _is_behind(graph, state, config):
+        thread = config[CONF]["thread_id"]
+        raise NothingToResume(f"On the thread '{thread}' somebody has decided at this checkpoint. {_OTHERWISE}")
 
 
 async def _is_behind(

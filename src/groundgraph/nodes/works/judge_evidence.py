@@ -102,8 +102,7 @@ class Judge:
         judged = await self._as_judged(view, asked)
         held = _judgement(view, known, judged)
         apart = [pair for at, pair in enumerate(pairs) if at not in others]
-        shown = [result for _, result in _without_needs(apart)]
-        held = replace(held, parts=_parts(view, apart, judged), shown=shown)
+        held = replace(held, parts=_parts(view, apart, judged), shown=_shown(apart))
         good = not held.decides or self._good_enough(held.chance)
         # What tells of things with another number answers nothing, but may be of use to a model.
         whole = [ref for at, (ref, one) in enumerate(pairs) if at not in others and not one.metadata.get(NEEDS)]
@@ -350,6 +349,10 @@ def _parts(view: View, found: Sequence[tuple[Ref, SourceResult]], named: Named) 
 
 def _without_needs(found: Sequence[tuple[Ref, SourceResult]]) -> list[tuple[Ref, SourceResult]]:
     return [(ref, result) for ref, result in found if not result.metadata.get(NEEDS)]
+
+
+def _shown(found: Sequence[tuple[Ref, SourceResult]]) -> list[SourceResult]:
+    return [result for _, result in _without_needs(found)]
 
 
 def _chance_of_part(part: str, view: View, evidence: Sequence[tuple[Ref, SourceResult]], named: Named) -> float:

@@ -43,14 +43,19 @@ def date_condition(
     if dates:
         within = None if _years(stems(rest)) else _within_one(dates)
         return ({dated[0]: within}, stems(rest)) if within else ({}, asked)
-    others = [column for column in shape.columns if column.name != dated[0]]
-    years = [at for at in _years(asked) if _stands_alone(asked[at], said)]
-    years = [at for at in years if not _is_named(shape.name, others, asked[at], said)]
+    years = _years_meant(dated[0], asked, said, shape)
     if not years and _may_be_verb(part, asked):
         return {}, asked
     asked_before = before.get(dated[0])
     year = int(str(asked_before["gte"])[:4]) if isinstance(asked_before, Mapping) else 0
     return _year_or_month(dated[0], asked, years, language.months, vocabulary, year)
+
+
+def _years_meant(column: str, asked: Sequence[str], said: str, shape: TableShape) -> list[int]:
+    """The places of the years in a question that say on which days of `column` the rows are."""
+    others = [one for one in shape.columns if one.name != column]
+    alone = [at for at in _years(asked) if _stands_alone(asked[at], said)]
+    return [at for at in alone if not _is_named(shape.name, others, asked[at], said)]
 
 
 def _stands_alone(year: str, said: str) -> bool:
