@@ -102,7 +102,7 @@ class Judge:
         judged = await self._as_judged(view, asked)
         held = _judgement(view, known, judged)
         apart = [pair for at, pair in enumerate(pairs) if at not in others]
-        held = replace(held, parts=_parts(view, apart, judged), shown=_shown(apart))
+        held = replace(held, parts=_parts(view, apart, judged), shown=judged(_shown(apart)))
         good = not held.decides or self._good_enough(held.chance)
         # What tells of things with another number answers nothing, but may be of use to a model.
         whole = [ref for at, (ref, one) in enumerate(pairs) if at not in others and not one.metadata.get(NEEDS)]
