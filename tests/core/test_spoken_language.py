@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph import InMemorySource
+from groundgraph.core.evidence import SourceResult
 from groundgraph.prompts import Prompts
+from groundgraph.text.original import Original
 from groundgraph.text.small_talk import language_of
 from groundgraph.text.words import LANGUAGES
 
@@ -56,6 +58,26 @@ def test_the_usual_notes_are_there_in_every_language_and_all_others_in_some(lang
         "no_model": {},
         "may_not_answer": {"missing": "Vega"},
         "abstained": {"missing": "Vega"},
+        "rows_alike": {"count": 12, "shown": 10},
+        "needs_computation": {"function": "sum", "tables": ["orders"]},
+        "words_unread": {"words": "red", "tables": ["orders"]},
+        "rows_unread": {"words": "red", "tables": ["orders"]},
+        "quantity_unread": {"column": "stock", "tables": ["orders"]},
+        "source_timed_out": {"name": "wiki", "seconds": 5},
+        "message_truncated": {"limit": 100},
+        "earlier_value": {"values": "Vega"},
     }.items():
         assert (prompts.note(kind, language, **values) == prompts.note(kind, "en", **values)) is (language == "en")
-    assert prompts.note("rows_alike", language, count=12, shown=10)
+    assert prompts.note("labels_removed", language, numbers=[2])
+
+
+@pytest.mark.parametrize(("language", "place"), [("fr", "table prix, clé 17"), ("es", "tabla prix, clave 17")])
+def test_the_place_of_a_row_is_called_as_in_the_language_of_the_answer(language: str, place: str) -> None:
+    row = SourceResult("shop", "17", "nom: carnet", source_type="sql", metadata={"table": "prix", "key": "17"})
+    assert Original(row).location(0, 5, language)["shown"] == place
+
+
+async def test_what_stands_before_a_french_quote_ends_with_a_space_before_its_colon() -> None:
+    graph = turns.build(sources=[InMemorySource(["Le four se trouve dans le hall 4."], name="faits")], base={})
+    output = await turns.ask(graph, "Où se trouve le four ?")
+    assert output["answer"].startswith("D'après les sources\u00a0:\n")
