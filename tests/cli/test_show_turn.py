@@ -46,6 +46,23 @@ def test_a_panel_holds_question_answer_citation_note_and_outcome(capsys, monkeyp
     assert ("╭" in out) is terminal
 
 
+@pytest.mark.covers("S5")
+@pytest.mark.parametrize(
+    ("language", "around"),
+    [
+        ("de", ["Belege:\n", "Hinweis: One source", "Ergebnis: answered (12 ms); die Quellen enthalten wenig"]),
+        ("fr", ["Références\u00a0:\n", "Remarque\u00a0: One source", "Résultat\u00a0: answered (12 ms); les sources"]),
+        ("es", ["Citas:\n", "Nota: One source", "Resultado: answered (12 ms); las fuentes contienen poco"]),
+        ("ru", ["Источники:\n", "Примечание: One source", "Итог: answered (12 ms); в материалах мало"]),
+    ],
+)
+def test_what_stands_around_an_answer_is_in_its_language(language, around):
+    support = {**OUTPUT["support"], "answerable": 0.3}
+    output = {**OUTPUT, "provenance": {**OUTPUT["provenance"], "language": language}, "support": support}
+    text = show_turn.turn_text(output, 0.012)
+    assert [said for said in around if said not in text] == []
+
+
 @pytest.mark.covers("A12")
 @pytest.mark.parametrize(("written", "marked"), [(0, ["Pump", "17", "serviced"]), (9, [])])
 def test_the_words_of_a_quote_that_match_the_question_are_marked(written, marked):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as quoted
@@ -94,11 +95,12 @@ def turn_text(output: Mapping[str, Any], seconds: float, settings: Settings | No
     parts = [output["answer"].strip()]
     answer = _folded(_QUOTED.sub("", output["answer"]))
     # Two quotes that the answer shows may stand in one line.
-    cited = dict.fromkeys(_cited(citation, answer) for citation in output["citations"])
+    word = _words_of(output, settings)
+    cited = dict.fromkeys(_cited(citation, answer, word) for citation in output["citations"])
     citations = "\n".join(f"  {place}" + (f"\n      {quote}" if quote else "") for place, quote, _ in cited)
-    parts += [f"Citations:\n{citations}"] if citations else []
+    parts += [f"{word('line', name='citations', text='')}\n{citations}"] if citations else []
     parts += ["\n".join(told)] if (told := _told(output, settings)) else []
-    parts.append(_outcome(output, seconds))
+    parts.append(_outcome(output, seconds, word))
     return "\n\n".join(parts)
 
 
@@ -117,7 +119,7 @@ def print_evidence(label: int, output: Mapping[str, Any]) -> bool:
     cited = [citation for citation in output["citations"] if citation["label"] == label]
     for citation in cited:
         body.highlight_words([printable(citation["quote"])], style="bold underline")
-        place, _, address = _cited(citation, "")
+        place, _, address = _cited(citation, "", _words_of(output, None))
         console.print(Text(printable(place), style=Style(color="cyan", link=address or None)))
     if not cited:
         console.print(Text(printable(f"[{label}] {row['source_name']}: {_place(row, output)}"), style="cyan"))
@@ -145,28 +147,36 @@ def _place(row: Mapping[str, Any], output: Mapping[str, Any]) -> str:
 
 def _told(output: Mapping[str, Any], settings: Settings | None) -> list[str]:
     """What a reader must know besides the answer, a line each: the notes, and what the check of the citations found."""
-    notes = [f"Note: {text}" for text in output["notes"]]
+    word = _words_of(output, settings)
+    notes = [word("line", name="note", text=text) for text in output["notes"]]
     if not (flags := output["support"]["flags"]):
         return notes
     from groundgraph.report.turn_page import words_of
     from groundgraph.report.words import finding_lines
 
-    words = words_of(output["provenance"], settings, None)
-    return notes + [f"Finding: {line}" for line in finding_lines(flags, words)]
+    found = finding_lines(flags, words_of(output["provenance"], settings, None))
+    return notes + [word("line", name="finding", text=line) for line in found]
 
 
-def _outcome(output: Mapping[str, Any], seconds: float) -> str:
-    text = f"Outcome: {output['outcome']} ({seconds * 1000:.0f} ms)"
+def _words_of(output: Mapping[str, Any], settings: Settings | None) -> Callable[..., str]:
+    """What is said around a turn, by the name of its macro: in the language of the answer, as its notes are."""
+    from groundgraph.prompts import Prompts
+
+    prompts = Prompts.of(settings) if settings else Prompts()
+    return partial(prompts.told, f"notes.{output['provenance'].get('language', 'en')}")
+
+
+def _outcome(output: Mapping[str, Any], seconds: float, word: Callable[..., str]) -> str:
+    text = word("line", name="outcome", text=f"{output['outcome']} ({seconds * 1000:.0f} ms)")
     # An answer may rest on one word of the question: a reader must be able to see that.
     doubtful = output["outcome"] == "answered" and output["support"]["answerable"] < 0.5
-    return f"{text}; the evidence holds little of what the question says, so read the citations" if doubtful else text
+    return f"{text}; {word('little_held')}" if doubtful else text
 
 
-def _cited(citation: Mapping[str, Any], answer: str) -> tuple[str, str, str]:
+def _cited(citation: Mapping[str, Any], answer: str, word: Callable[..., str]) -> tuple[str, str, str]:
     """Where a citation leads to, its quote, which is empty where the answer shows it already, and its address."""
     location, section = citation["location"], citation["section"]
-    written = "written by a model from " if citation.get("derived") else ""
-    where = f"{written}{location['shown']}"
+    where = word("written_from", place=location["shown"]) if citation.get("derived") else location["shown"]
     # The section of a row is its table, which its place names; below a quote of the answer stands its section.
     if section and "table" not in location and section != location["shown"] and _folded(section) not in answer:
         where = f"{where}, {section}"
@@ -200,14 +210,14 @@ def _renderable(
     parts: list[Any] = []
     if with_answer:
         parts.append(_Marked(Markdown(printable(output["answer"]), hyperlinks=False), output["provenance"]))
-    answer = _folded(_QUOTED.sub("", output["answer"]))
-    for place, quote, address in dict.fromkeys(_cited(citation, answer) for citation in output["citations"]):
+    answer, word = _folded(_QUOTED.sub("", output["answer"])), _words_of(output, settings)
+    for place, quote, address in dict.fromkeys(_cited(citation, answer, word) for citation in output["citations"]):
         parts += [Text(""), Text(printable(place), style=Style(color="cyan", link=address or None))]
         parts += [Text(printable(quote), style="dim italic")] if quote else []
     parts.append(Text(""))
     parts += [Text(printable(line), style="yellow") for line in _told(output, settings)]
     style = "green" if output["outcome"] in ("answered", "chat") else "yellow"
-    return Group(*parts, Text(_outcome(output, seconds), style=style))
+    return Group(*parts, Text(_outcome(output, seconds, word), style=style))
 
 
 @dataclass(frozen=True)
