@@ -99,6 +99,12 @@ def test_a_question_of_stop_words_only_keeps_them():
     assert query_stems("to be or not to be") == ["to", "be", "or", "not"]
 
 
+def test_a_letter_of_one_language_alone_tells_which_words_mean_nothing():
+    assert query_stems("¿Y de una perra?") == ["perra"]
+    assert query_stems("¿Paga la clínica los cursos?") == stems("paga clinica cursos")
+    assert query_stems("Who is Señora Muñoz of Los Angeles?") == [*map(stem, ["senora", "munoz", "los", "angeles"])]
+
+
 def test_stop_words_are_folded_and_there_are_some_in_each_language():
     for language in LANGUAGES:
         assert len(language_data(language, "stop_words")) > 20
