@@ -117,6 +117,22 @@ def test_a_short_text_is_its_own_snippet():
 
 
 @pytest.mark.covers("S4")
+@pytest.mark.parametrize(
+    "headings", ["# Manual\n\n## Tokens\n\n", "Manual\n======\n\nTokens\n------\n\n", "\n## Tokens\n"]
+)
+@pytest.mark.parametrize("limit", [60, 300])
+def test_a_snippet_leaves_out_the_headings_that_a_text_begins_with(headings, limit):
+    weights = question_weights("Which client gets a token?", [TEXT])
+    assert snippet(headings + TEXT, weights, limit) == snippet(TEXT, weights, limit)
+
+
+@pytest.mark.parametrize(
+    "text", ["## Tokens", "## Tokens\n", "Tokens\n---\n", "Tokens expire.\nAll of them.\n---\nMore."]
+)
+def test_a_snippet_of_nothing_else_is_the_heading(text):
+    assert snippet(text, ()) == " ".join(text.split())
+
+
 def test_a_snippet_begins_at_the_best_sentence_and_ends_between_words():
     text = "Filler words stand here. " * 30 + "The token expires after one hour. " + "More filler follows. " * 30
     shown = snippet(text, weights_of("When does the token expire?", text), 60)
