@@ -56,3 +56,15 @@ def test_rows_that_were_asked_for_are_quoted_in_order() -> None:
     assert found is not None
     assert ([quote.label for quote in found.quotes], found.found) == ([1, 2, 3, 4, 5], 0)
     assert stated_rows([_row(1, "stopped")]) is None
+
+
+def test_behind_a_question_rows_that_lack_its_thing_do_not_fit_alike() -> None:
+    told = [("table", "oak"), ("table", "ash"), ("desk", "ash"), ("desk", "pine")]
+    rows = [
+        changed(_row(number, "new", product=thing), content=f"product: {thing}\nwood: {wood}")
+        for number, (thing, wood) in enumerate(told, 1)
+    ]
+    behind = "How much is the oak table?"
+    quotes = select_quotes("And in ash?", rows, behind=behind, among=[2])
+    assert [quote.label for quote in with_rows_alike("And in ash?", quotes, rows, behind).quotes] == [2]
+    assert [quote.label for quote in with_rows_alike("And in ash?", quotes, rows).quotes] == [2, 3]

@@ -268,12 +268,13 @@ def stated_rows(evidence: Sequence[SourceResult]) -> Alike | None:
     return Alike(quotes, frozenset(labels), len(labels) if len(labels) > MAX_ROWS else 0)
 
 
-def with_rows_alike(question: str, quotes: list[Quote], evidence: Sequence[SourceResult]) -> Alike:
-    """`quotes`, with at most `MAX_ROWS` rows that hold the same words of the question as the first row among them; none
-    more where other evidence holds more of the question. Rows with another value than it names are left out."""
+def with_rows_alike(question: str, quotes: list[Quote], evidence: Sequence[SourceResult], behind: str = "") -> Alike:
+    """`quotes`, with at most `MAX_ROWS` rows that hold the same words of the question as the first row among them, and
+    of the one `behind` it; none more where other evidence holds more of the question. Rows with another value than it
+    names are left out."""
     quotes = _of_value(question, quotes, evidence)
     first = _first_row(quotes, evidence)
-    alike = _alike(question, first.label, evidence) if first else []
+    alike = _alike(question, first.label, evidence, behind) if first else []
     if first is None or len(alike) < 2:
         return Alike(quotes, frozenset(), 0)
     quoted = {quote.label: quote for quote in quotes}
@@ -286,10 +287,10 @@ def with_rows_alike(question: str, quotes: list[Quote], evidence: Sequence[Sourc
     return Alike([*besides[:at], *rows, *besides[at:]], frozenset(shown), len(alike) if told else 0)
 
 
-def _alike(question: str, first: int, evidence: Sequence[SourceResult]) -> list[int]:
+def _alike(question: str, first: int, evidence: Sequence[SourceResult], behind: str) -> list[int]:
     """The labels of the rows that fit `question` as the row `first` does, and have no other value than it names."""
     others = rows_of_another_value(question, first, evidence)
-    return [label for label in rows_alike(first, Asked.of(question, evidence), evidence) if label not in others]
+    return [label for label in rows_alike(first, Asked.of(question, evidence), evidence, behind) if label not in others]
 
 
 def _of_value(question: str, quotes: list[Quote], evidence: Sequence[SourceResult]) -> list[Quote]:

@@ -108,7 +108,7 @@ def _quotes(
         return rows._replace(quotes=[*rows.quotes, *(quote for quote in others if quote.label not in told)])
     for asked in dict.fromkeys(forms):
         if found := _answering(asked, evidence, behind, unanswered):
-            return _of_that_number(asked, with_rows_alike(asked, found, evidence), evidence)
+            return _of_that_number(asked, with_rows_alike(asked, found, evidence, behind), evidence)
     return Alike([], frozenset(), 0)
 
 

@@ -16,7 +16,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.text.find_cue import find_cue
 from groundgraph.text.follow_up import own_words, spoken_stems
 from groundgraph.text.negation import denied_parts, denies
-from groundgraph.text.words import WORD, name_stems, stem, stems, stop_words, words
+from groundgraph.text.words import WORD, name_stems, query_stems, stem, stems, stop_words, words
 
 # Longer ones are texts that stand in a table.
 ROW_CHARS = 300
@@ -32,15 +32,17 @@ def table_of(result: SourceResult) -> tuple[str, str]:
     return (result.source_name, str(told["table"])) if "table" in told and "key" in told else ("", "")
 
 
-def rows_alike(first: int, asked: Asked, evidence: Sequence[SourceResult]) -> list[int]:
-    """The labels of the rows of one table that hold the same words of the question as the row `first`; none where it
-    holds no word, or something else holds more."""
+def rows_alike(first: int, asked: Asked, evidence: Sequence[SourceResult], behind: str = "") -> list[int]:
+    """The labels of the rows of one table that hold the same words of the question as the row `first`, and those that
+    it holds of the question `behind` on which that leans; none where it holds no word, or something else holds more."""
+    leant_on = frozenset(query_stems(behind)) & _stems(evidence[first - 1])
     held = [asked.stems & _stems(result) for result in evidence]
     own, table = held[first - 1], table_of(evidence[first - 1])
     if not own or any(asked.share(own) < asked.share(one) for one in held):
         return []
     pairs = zip(held, evidence, strict=True)
-    return [label for label, (one, result) in enumerate(pairs, 1) if one == own and table_of(result) == table]
+    alike = [label for label, (one, result) in enumerate(pairs, 1) if one == own and table_of(result) == table]
+    return [label for label in alike if leant_on <= _stems(evidence[label - 1])]
 
 
 def rows_of_another_value(question: str, first: int, evidence: Sequence[SourceResult]) -> frozenset[int]:
