@@ -178,6 +178,22 @@ def test_a_word_that_only_asks_in_another_language_or_phrase_is_named():
     assert missing_words("Sind Tokens schwer?", evidence) == ["schwer"]
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Is it allowed to use widgets?",
+        "Are tokens permitted, widgets too?",
+        "Ist es erlaubt oder gestattet, Widgets zu haben?",
+        "Est-il permis d'avoir des widgets, est-ce autorisé ?",
+        "¿Están permitidos los widgets? ¿Está permitido?",
+        "Разрешено ли иметь widgets, допускается ли это?",
+    ],
+)
+def test_what_asks_for_leave_need_stand_nowhere_as_may_and_can_need_not(question):
+    evidence = [result("Nobody may use or have (avoir, haben, иметь) widgets or tokens.")]
+    assert missing_words(question, evidence) == []
+
+
 @given(TEXTS, st.lists(TEXTS, max_size=4))
 def test_a_missing_word_stands_in_the_question_and_in_no_piece(question, contents):
     missing = missing_words(question, [result(content) for content in contents])
