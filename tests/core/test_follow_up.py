@@ -24,6 +24,10 @@ from groundgraph.text.words import LANGUAGES, language_data
         "Почему?",
         "Покажи ещё примеры",
         "А какие примеры есть у такой схемы входа?",
+        "Was kostet es?",
+        "¿Les puedo llamar?",
+        "Combien coûte-t-il ?",
+        "¿Cuándo empieza?",
     ],
 )
 def test_a_message_leans_by_a_pronoun_a_connective_or_for_want_of_a_subject(message: str) -> None:
@@ -41,6 +45,11 @@ def test_a_message_leans_by_a_pronoun_a_connective_or_for_want_of_a_subject(mess
         "Which one-time password length does the bank require?",
         "Расскажи подробнее про насосы",
         "Какие бывают потоки авторизации OAuth",
+        "Quel est le salaire d'un vendeur ?",
+        "Quels sont les horaires ?",
+        "¿Quién es responsable de la campaña?",
+        "¿Cuánto cuesta el microchip?",
+        "How far is El Paso?",
         "",
         "?!",
     ],

@@ -17,6 +17,7 @@ from groundgraph.text.words import (
     language_data,
     query_stems,
     sentences,
+    small_words_of,
     spoken_language,
     stem,
     stems,
@@ -456,8 +457,11 @@ def is_leaning(question: str) -> bool:
 
 
 def is_elliptic(question: str) -> bool:
-    """Whether `question` asks for a noun and no more, as "in which boat?" does: what there is of it was said before."""
+    """Whether `question` asks for a noun and no more, as "in which boat?" does, or says one word behind one for a time,
+    as "¿Cuándo empieza?" does: what there is of it was said before."""
     spoken = words(question)
+    if tuple(spoken[:-1]) in {tuple(words(text)) for text in language_words("asks_for", "time")}:
+        return True
     before = set(map(fold, language_words("computing", "belonging")))
     said = spoken[1:] if spoken[:1] and spoken[0] in before else spoken
     which = set(map(fold, language_words("computing", "which")))
@@ -480,7 +484,9 @@ def holds_pronoun(question: str) -> bool:
     parts = (part.strip("-") for part in question.split())
     # That of "sont-ils" stands last.
     alone = words(" ".join(part.rpartition("-")[2] for part in parts))
-    return not _pronouns().isdisjoint(alone) or any(_stands_alone(found) for found in _articles_in(question))
+    return not _pronouns(spoken_language(question)).isdisjoint(alone) or any(
+        _stands_alone(found) for found in _articles_in(question)
+    )
 
 
 def _articles_in(question: str) -> Iterator[re.Match[str]]:
@@ -639,5 +645,8 @@ def _cues() -> tuple[Phrases, list[Phrase]]:
 
 
 @cache
-def _pronouns() -> frozenset[str]:
-    return frozenset(word for phrase in language_words("follow_up", "pronouns") for word in words(phrase))
+def _pronouns(language: str) -> frozenset[str]:
+    """The pronouns of all languages, without those that are other small words of `language`: "le" of French, which is
+    one in Spanish, and "es" of Spanish, which is one in German."""
+    every, own = language_words("follow_up", "pronouns"), language_data(language, "follow_up", "pronouns")
+    return frozenset(words(" ".join(every))) - (small_words_of(language) - frozenset(words(" ".join(own))))

@@ -243,11 +243,12 @@ def _own_letters(language: str) -> frozenset[str]:
 
 @cache
 def _meaningless_with(language: str) -> frozenset[str]:
-    return stop_words() | _meaningless_in(language)
+    return stop_words() | small_words_of(language)
 
 
 @cache
-def _meaningless_in(language: str) -> frozenset[str]:
+def small_words_of(language: str) -> frozenset[str]:
+    """The stop words of `language`, those that mean something in another among them."""
     found: frozenset[str] = language_data(language, "stop_words") | language_data(language, AMBIGUOUS)
     return found
 
@@ -255,7 +256,7 @@ def _meaningless_in(language: str) -> frozenset[str]:
 @cache
 def _foreign() -> frozenset[str]:
     """The stop words of Latin languages that are none of English."""
-    return frozenset().union(*map(_meaningless_in, _languages_in("LATIN"))) - stop_words()
+    return frozenset().union(*map(small_words_of, _languages_in("LATIN"))) - stop_words()
 
 
 @cache
@@ -383,7 +384,7 @@ def _months() -> frozenset[str]:
 @cache
 def small_words() -> frozenset[str]:
     """The stop words of all languages."""
-    return frozenset[str]().union(*map(_meaningless_in, LANGUAGES))
+    return frozenset[str]().union(*map(small_words_of, LANGUAGES))
 
 
 _LETTER = re.compile(r"[^\W\d_]\.")
@@ -485,7 +486,7 @@ def _is_ordinal(number: str, beside: tuple[str, str], text: str) -> bool:
     if fold(previous) not in small_words() or _begins_sentence(following):
         return False
     language = detect_language(text)
-    return bool(language_data(language, "ordinal_stop")) and fold(previous) in _meaningless_in(language)
+    return bool(language_data(language, "ordinal_stop")) and fold(previous) in small_words_of(language)
 
 
 def _begins_sentence(word: str) -> bool:
