@@ -237,8 +237,7 @@ def _meaningless_here(said: Sequence[str], text: str) -> frozenset[str]:
 
 @cache
 def _own_letters(language: str) -> frozenset[str]:
-    letters = "".join(language_data(language, "letters"))
-    return frozenset(letters + letters.upper())
+    return frozenset(language_data(language, "letters"))
 
 
 @cache
@@ -277,7 +276,8 @@ def _of_latin(said: Sequence[str], default: str, text: str = "") -> str:
     """
     near = _languages_in("LATIN")
     told = {one: sum(map(_telling_words(one).__contains__, said)) for one in near}
-    told |= {one: told[one] + 1 for one in near if not _own_letters(one).isdisjoint(text)}
+    letters = frozenset(text.lower())
+    told |= {one: told[one] + 1 for one in near if not _own_letters(one).isdisjoint(letters)}
     counts = {one: told[one] and told[one] + sum(map(language_data(one, AMBIGUOUS).__contains__, said)) for one in near}
     return max(near, key=lambda one: (counts[one], one == default, one == "en"))
 
@@ -340,7 +340,7 @@ def _telling_count(text: str, language: str, *, is_expected: bool) -> int:
     expected. A letter of its own counts once, since it may stand in a name."""
     said = words(text)
     told = sum(map((_telling_words(language) | _asking_words(language)).__contains__, said))
-    told += not _own_letters(language).isdisjoint(text)
+    told += not _own_letters(language).isdisjoint(text.lower())
     return told + sum(map(language_data(language, AMBIGUOUS).__contains__, said)) if told or is_expected else 0
 
 
