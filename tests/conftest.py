@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from kept_readers import kept_readers, readers_of_the_session  # noqa: F401 - one set of processes for all folders
 from known_once import known_once  # noqa: F401 - in all folders
+from opened_page import forgotten, opened, page, page_address  # noqa: F401 - one page for both kinds of servers
 from weaviate_fixtures import own_server, weaviate_binary, weaviate_server  # noqa: F401 - one server for all folders
 
 from examples import ALL

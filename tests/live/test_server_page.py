@@ -58,7 +58,7 @@ def taking(module: ModuleType) -> Iterator[tuple[str, Callable[..., None]]]:
             yield f"{name}_on_a_langgraph_server", test
 
 
-PLACES = {"address", "written", "guarded", "house"}
+PLACES = {"address", "written", "guarded", "house", "opened", "page"}
 PAGE, USE, ISOLATION = module_of("test_page"), module_of("test_page_use"), module_of("test_isolation")
 globals().update([*taking(PAGE), *taking(USE), *taking(ISOLATION)])
 

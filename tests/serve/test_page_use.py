@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import hostile_pdf
 import httpx
 import pytest
-from chromium import Browser, until
-from opened_page import ask, page_of
+from chromium import Browser, Opened, until
+from opened_page import ask, page_of, send
 from page_servers import (
     HOSTILE,
     PRODUCTS,
@@ -42,28 +43,22 @@ DROP = """([files]) => {
 }"""
 
 
-def test_documents_that_are_dropped_are_taken_in_or_refused_with_a_reason(
-    chromium: Browser, address: str, folder: Path
-):
-    with page_of(chromium, address) as opened:
-        page = opened.page
-        before = {path.name for path in (folder / "docs").iterdir()}
-        cranes = ["cranes.md", "# Cranes\n\nThe crane of hall 7 is moved by hand.\n"]
-        page.evaluate(DROP, [[cranes, ["run.exe", "MZ"], ["broken.pdf", "%PDF"], ["<img src=x>.md", "# X"]]])
-        until(page, lambda: page.locator("#uploads .state", has_text="Waits").count() == 0)
-        until(page, lambda: page.locator("#uploads progress").count() == 0)
-        told = dict(
-            zip(*(page.locator(f"#uploads {part}").all_inner_texts() for part in ("bdi", ".state")), strict=True)
-        )
-        assert told["cranes.md"] == "Taken in: 1 passage."
-        assert "not read" in told["run.exe"]
-        assert "PDF" in told["broken.pdf"]
-        assert "cannot have this name" in told["<img src=x>.md"]
-        assert page.locator("#uploads img").count() == 0
-        assert page.locator(".dropping").is_hidden()
-        assert {path.name for path in (folder / "docs").iterdir()} == {*before, "cranes.md"}
-        page.locator("#uploads").get_by_label("Close").click()
-        assert "by hand" in ask(page, "How is the crane of hall 7 moved?").locator(".prose").inner_text()
+def test_documents_that_are_dropped_are_taken_in_or_refused_with_a_reason(page: Any, folder: Path):
+    before = {path.name for path in (folder / "docs").iterdir()}
+    cranes = ["cranes.md", "# Cranes\n\nThe crane of hall 7 is moved by hand.\n"]
+    page.evaluate(DROP, [[cranes, ["run.exe", "MZ"], ["broken.pdf", "%PDF"], ["<img src=x>.md", "# X"]]])
+    until(page, lambda: page.locator("#uploads .state", has_text="Waits").count() == 0)
+    until(page, lambda: page.locator("#uploads progress").count() == 0)
+    told = dict(zip(*(page.locator(f"#uploads {part}").all_inner_texts() for part in ("bdi", ".state")), strict=True))
+    assert told["cranes.md"] == "Taken in: 1 passage."
+    assert "not read" in told["run.exe"]
+    assert "PDF" in told["broken.pdf"]
+    assert "cannot have this name" in told["<img src=x>.md"]
+    assert page.locator("#uploads img").count() == 0
+    assert page.locator(".dropping").is_hidden()
+    assert {path.name for path in (folder / "docs").iterdir()} == {*before, "cranes.md"}
+    page.locator("#uploads").get_by_label("Close").click()
+    assert "by hand" in ask(page, "How is the crane of hall 7 moved?").locator(".prose").inner_text()
 
 
 def test_a_page_that_is_drawn_for_ever_is_shown_as_text_and_holds_up_no_other(chromium: Browser, tmp_path: Path):
@@ -83,71 +78,66 @@ def test_a_page_that_is_drawn_for_ever_is_shown_as_text_and_holds_up_no_other(ch
         until(page, lambda: page.locator(".sheet img").evaluate("image => image.naturalWidth") > 500)
 
 
-def test_where_nothing_is_taken_a_drop_does_nothing(chromium: Browser, written: Written):
-    with page_of(chromium, written.address) as opened:
-        opened.page.evaluate(DROP, [[["valves.md", "# Valves"]]])
-        assert opened.page.get_by_text("Add documents").count() == 0
-        assert [url for url in opened.requests if "/api/documents" in url] == []
-        assert httpx.put(f"{written.address}/api/documents/valves.md", content=b"# Valves").status_code == 404
+def test_where_nothing_is_taken_a_drop_does_nothing(page: Any, opened: Opened, written: Written):
+    page.evaluate(DROP, [[["valves.md", "# Valves"]]])
+    assert page.get_by_text("Add documents").count() == 0
+    assert [url for url in opened.requests if "/api/documents" in url] == []
+    assert httpx.put(f"{written.address}/api/documents/valves.md", content=b"# Valves").status_code == 404
 
 
 @pytest.mark.covers("U3")
-def test_an_answer_that_waits_is_decided_on_the_page(chromium: Browser, written: Written):
-    with page_of(chromium, written.address) as opened:
-        page = opened.page
-        ask(page, "When is the filter of pump 17 changed?", ".decision")
-        # It waits also for whoever comes later.
-        page.reload()
-        page.locator(".decision").wait_for()
-        assert "cheese" in page.locator(".held").inner_text()
-        assert "Pump 17 is serviced every" in page.locator(".held-evidence").inner_text()
-        page.get_by_role("button", name="Change its words").click()
-        field = page.get_by_label("The answer in your words")
-        field.fill("Pump 17 is serviced every 90 days [7].")
-        page.get_by_role("button", name="Change its words").click()
-        page.locator(".decision .failed", has_text="[7] refers to no evidence").wait_for()
-        page.get_by_role("button", name="Change its words").click()
-        field.fill("Pump 17 is serviced every 90 days [1].")
-        page.get_by_role("button", name="Change its words").click()
-        page.locator(".turn footer").wait_for()
-        assert page.locator(".prose").inner_text().startswith("Pump 17 is serviced every 90 days")
-        assert page.locator(".turn").get_attribute("data-outcome") == "answered"
-        ask(page, "Where does pump 18 stand?", ".decision")
+def test_an_answer_that_waits_is_decided_on_the_page(page: Any, written: Written):
+    ask(page, "When is the filter of pump 17 changed?", ".decision")
+    # It waits also for whoever comes later.
+    page.reload()
+    page.locator(".decision").wait_for()
+    assert "cheese" in page.locator(".held").inner_text()
+    assert "Pump 17 is serviced every" in page.locator(".held-evidence").inner_text()
+    page.get_by_role("button", name="Change its words").click()
+    field = page.get_by_label("The answer in your words")
+    field.fill("Pump 17 is serviced every 90 days [7].")
+    page.get_by_role("button", name="Change its words").click()
+    page.locator(".decision .failed", has_text="[7] refers to no evidence").wait_for()
+    page.get_by_role("button", name="Change its words").click()
+    field.fill("Pump 17 is serviced every 90 days [1].")
+    page.get_by_role("button", name="Change its words").click()
+    page.locator(".turn footer").wait_for()
+    assert page.locator(".prose").inner_text().startswith("Pump 17 is serviced every 90 days")
+    assert page.locator(".turn").get_attribute("data-outcome") == "answered"
+    ask(page, "Where does pump 18 stand?", ".decision")
+    page.get_by_role("button", name="Withhold it").click()
+    page.locator(".turn:last-child footer").wait_for()
+    assert "cheese" not in page.locator(".turns").inner_text()
+    assert page.evaluate("window.ran") is None
+
+
+@pytest.mark.covers("U3")
+def test_an_answer_that_another_window_decided_about_is_shown_as_it_was_decided(
+    page: Any, chromium: Browser, written: Written
+):
+    ask(page, "When is the filter of pump 17 changed?", ".decision")
+    with page_of(chromium, page.url) as late:
+        late.page.locator(".decision").wait_for()
         page.get_by_role("button", name="Withhold it").click()
-        page.locator(".turn:last-child footer").wait_for()
-        assert "cheese" not in page.locator(".turns").inner_text()
-        assert page.evaluate("window.ran") is None
+        page.locator(".turn footer").wait_for()
+        late.page.get_by_role("button", name="Send as it is").click()
+        late.page.locator(".failed", has_text="Nobody has to decide about this answer.").wait_for()
+        late.page.get_by_text("Try again").click()
+        late.page.locator(".turn footer").wait_for()
+        assert "cheese" not in late.page.locator(".turns").inner_text()
 
 
-@pytest.mark.covers("U3")
-def test_an_answer_that_another_window_decided_about_is_shown_as_it_was_decided(chromium: Browser, written: Written):
-    with page_of(chromium, written.address) as opened:
-        page = opened.page
-        ask(page, "When is the filter of pump 17 changed?", ".decision")
-        with page_of(chromium, page.url) as late:
-            late.page.locator(".decision").wait_for()
-            page.get_by_role("button", name="Withhold it").click()
-            page.locator(".turn footer").wait_for()
-            late.page.get_by_role("button", name="Send as it is").click()
-            late.page.locator(".failed", has_text="Nobody has to decide about this answer.").wait_for()
-            late.page.get_by_text("Try again").click()
-            late.page.locator(".turn footer").wait_for()
-            assert "cheese" not in late.page.locator(".turns").inner_text()
-
-
-def test_what_a_turn_asks_back_is_answered_by_a_button(chromium: Browser, written: Written):
-    with page_of(chromium, written.address) as opened:
-        page = opened.page
-        article = ask(page, "How long does the warranty of the pump last?")
-        assert article.get_attribute("data-outcome") == "clarify"
-        assert set(article.get_by_label("What did you mean?").locator("button").all_inner_texts()) == set(PRODUCTS)
-        edge = article.locator(".body").evaluate("body => getComputedStyle(body).borderInlineStartWidth")
-        assert edge == "4px"
-        page.get_by_role("button", name="Pump Orion", exact=True).click()
-        page.locator(".turn:nth-child(2) footer").wait_for()
-        assert page.locator(".asked").last.inner_text() == "Pump Orion"
-        assert "two years" in page.locator(".prose").last.inner_text()
-        assert page.evaluate("window.ran") is None
+def test_what_a_turn_asks_back_is_answered_by_a_button(page: Any, written: Written):
+    article = ask(page, "How long does the warranty of the pump last?")
+    assert article.get_attribute("data-outcome") == "clarify"
+    assert set(article.get_by_label("What did you mean?").locator("button").all_inner_texts()) == set(PRODUCTS)
+    edge = article.locator(".body").evaluate("body => getComputedStyle(body).borderInlineStartWidth")
+    assert edge == "4px"
+    page.get_by_role("button", name="Pump Orion", exact=True).click()
+    page.locator(".turn:nth-child(2) footer").wait_for()
+    assert page.locator(".asked").last.inner_text() == "Pump Orion"
+    assert "two years" in page.locator(".prose").last.inner_text()
+    assert page.evaluate("window.ran") is None
 
 
 def test_a_turn_is_copied_and_a_conversation_taken_along(chromium: Browser, address: str):
@@ -173,29 +163,26 @@ def test_a_turn_is_copied_and_a_conversation_taken_along(chromium: Browser, addr
         assert json.loads(taken["JSON"])["turns"][0]["outcome"] == "answered"
 
 
-def test_it_is_told_which_source_is_late_or_down_and_what_was_left_out(chromium: Browser, written: Written):
-    with page_of(chromium, written.address) as opened:
-        page = opened.page
-        with written.model.held():
-            page.fill(".composer textarea", QUESTION)
-            page.keyboard.press("Enter")
-            for told in (
-                "Looking up",
-                "knowledge_base: 1 passage",
-                "down did not answer",
-                "slow took too long, so it was left out",
-            ):
-                page.locator(".steps li", has_text=told).wait_for()
-        page.locator(".turn footer").wait_for()
-        assert page.locator(".notes.alert").count() == 1
-        stages = [{"stage": "merge_results", "results": 3}, {"stage": "judge_evidence", "results": 1}]
-        events = [*({"stage": stage} for stage in stages), {"text": "Pump 18 "}, {"text": "is retired"}]
-        body = "".join(json.dumps(event) + "\n" for event in events)
-        page.evaluate(UNENDED, body)
-        ask(page, "And pump 18?", ".steps li")
-        assert page.locator(".steps li").last.inner_text() == "1 of 3 passages fit; the others are left out"
-        # The answer is seen as it is written, before it has ended.
-        until(page, lambda: page.locator(".writing").inner_text() == "Pump 18 is retired")
+def test_it_is_told_which_source_is_late_or_down_and_what_was_left_out(page: Any, written: Written):
+    with written.model.held():
+        send(page, QUESTION)
+        for told in (
+            "Looking up",
+            "knowledge_base: 1 passage",
+            "down did not answer",
+            "slow took too long, so it was left out",
+        ):
+            page.locator(".steps li", has_text=told).wait_for()
+    page.locator(".turn footer").wait_for()
+    assert page.locator(".notes.alert").count() == 1
+    stages = [{"stage": "merge_results", "results": 3}, {"stage": "judge_evidence", "results": 1}]
+    events = [*({"stage": stage} for stage in stages), {"text": "Pump 18 "}, {"text": "is retired"}]
+    body = "".join(json.dumps(event) + "\n" for event in events)
+    page.evaluate(UNENDED, body)
+    ask(page, "And pump 18?", ".steps li")
+    assert page.locator(".steps li").last.inner_text() == "1 of 3 passages fit; the others are left out"
+    # The answer is seen as it is written, before it has ended.
+    until(page, lambda: page.locator(".writing").inner_text() == "Pump 18 is retired")
 
 
 def test_what_is_found_in_hostile_titles_answers_and_names_is_inert(chromium: Browser, written: Written):
@@ -262,19 +249,17 @@ def test_a_language_has_every_word_with_the_same_places_to_fill(language: str):
         assert filled_in == {part.partition("}")[0] for part in english[name].split("{")[1:]}, name
 
 
-def test_a_screen_reader_is_told_what_happens(chromium: Browser, address: str):
-    with page_of(chromium, address) as opened:
-        page = opened.page
-        assert page.locator("#announced").get_attribute("aria-live") == "polite"
-        article = ask(page, QUESTION)
-        until(page, lambda: page.locator("#announced").inner_text().startswith("Answered. "))
-        assert "Pump 17 is serviced every" in page.locator("#announced").inner_text()
-        article.locator(".cite a").first.click()
-        until(page, lambda: page.locator("#announced").inner_text().startswith("Passage: Pumps"))
-        assert page.evaluate("document.activeElement.className") == "passage"
-        names = page.evaluate("[...document.querySelectorAll('button, a[href], input:not([hidden]), textarea, select')]"
-            ".filter((one) => !(one.ariaLabel || one.textContent.trim())).length")  # fmt: skip
-        assert names == 0
+def test_a_screen_reader_is_told_what_happens(page: Any):
+    assert page.locator("#announced").get_attribute("aria-live") == "polite"
+    article = ask(page, QUESTION)
+    until(page, lambda: page.locator("#announced").inner_text().startswith("Answered. "))
+    assert "Pump 17 is serviced every" in page.locator("#announced").inner_text()
+    article.locator(".cite a").first.click()
+    until(page, lambda: page.locator("#announced").inner_text().startswith("Passage: Pumps"))
+    assert page.evaluate("document.activeElement.className") == "passage"
+    names = page.evaluate("[...document.querySelectorAll('button, a[href], input:not([hidden]), textarea, select')]"
+        ".filter((one) => !(one.ariaLabel || one.textContent.trim())).length")  # fmt: skip
+    assert names == 0
 
 
 def test_what_the_server_tells_stands_among_the_words_as_it_says_it():

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from reportlab.pdfgen import canvas
 from served import PUMPS, filled, serving
@@ -104,14 +103,6 @@ def own(folder: Path, settings: Mapping[str, Any]) -> AbstractContextManager[str
     loaded = load_settings(dict(settings)).model_copy(update={"base_dir": folder})
     uploads = loaded.server.page_uploads
     return serving(loaded, Served(each_minute=1_000_000, uploads=loaded.at(uploads) if uploads else None))
-
-
-def forget_all(address: str) -> None:
-    """What others asked at a server that is theirs too."""
-    # One that is still answered is forgotten when its run has ended; what is left would be found by the test.
-    with httpx.Client(base_url=address, timeout=60) as client:
-        for thread in client.get("/api/threads").json()["threads"]:
-            assert client.delete(f"/api/threads/{thread['id']}").status_code in (204, 404)
 
 
 @pytest.fixture(scope="module")
