@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import HumanMessage
+from plant_database import fill
+from table_talk import computed, over_tables, talk, talk_over
 
 from groundgraph import KnowledgeBase, load_settings, turn_graph
 from groundgraph.core.document import Document
-from groundgraph.sources.sql import SqlSource
 
 pytestmark = pytest.mark.covers("R15", "A7")
 SCRIPT = """
@@ -38,8 +36,7 @@ MANUAL = """# Orion X2
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the shop and a base with the manual, which are only read."""
     folder = tmp_path_factory.mktemp("shop")
-    with closing(sqlite3.connect(folder / "shop.db")) as database:
-        database.executescript(SCRIPT)
+    fill(folder / "some.db", SCRIPT)
     with KnowledgeBase.open(load_settings({"knowledge_base": {"file": str(folder / "base.sqlite")}})) as base:
         base.add_documents([Document("x2.md", MANUAL, "text/markdown")])
     return folder
@@ -47,24 +44,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 async def _asked(folder: Path, *questions: str) -> list[dict]:
     """The outputs of a conversation without a model, over the shop and a manual."""
-    path = folder / "shop.db"
     settings = load_settings({"knowledge_base": {"file": str(folder / "base.sqlite")}})
-    graph = turn_graph(settings, sources=[SqlSource(path, name="shop", tables=["customers", "orders", "pumps"])])
-    outputs, messages = [], []
-    try:
-        for question in questions:
-            output = await graph.ainvoke({"messages": [*messages, HumanMessage(question)]})
-            messages = output["messages"]
-            outputs.append(output)
-    finally:
-        await graph.resources.close()
-    return outputs
-
-
-def _counts(output: dict) -> list[str]:
-    """What was computed, from which condition on."""
-    quotes = [citation["quote"] for citation in output["citations"] if citation.get("computed")]
-    return [quote.partition(" where ")[2] or quote for quote in quotes]
+    tables = ["customers", "orders", "pumps"]
+    return await talk_over(folder, SCRIPT, *questions, settings=settings, name="shop", tables=tables, index=None)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +63,7 @@ def _counts(output: dict) -> list[str]:
 )
 async def test_a_follow_up_to_a_count_counts_what_it_names(shop, first, second, counted):
     output = (await _asked(shop, first, second))[1]
-    assert (output["outcome"], _counts(output)) == ("answered", [counted])
+    assert (output["outcome"], computed(output)) == ("answered", [counted])
 
 
 @pytest.mark.parametrize(
@@ -95,32 +77,27 @@ async def test_a_follow_up_to_a_count_counts_what_it_names(shop, first, second, 
     ],
 )
 async def test_what_may_be_a_number_of_what_was_asked_before_is_no_value_of_another_column(tmp_path, second, counted):
-    with closing(sqlite3.connect(tmp_path / "shop.db")) as database:
-        database.executescript(
-            "CREATE TABLE boats (name TEXT, kind TEXT, seats INTEGER); INSERT INTO boats VALUES "
-            "('Kingfisher', 'eight', 8), ('Barge', 'launch', 8), ('Moorhen', 'pair', 2), ('Swift', 'double', 2);"
-        )
-    graph = turn_graph(load_settings({}), sources=[SqlSource(tmp_path / "shop.db", name="river", tables=["boats"])])
-    first = await graph.ainvoke({"messages": "How many boats have two seats?"})
-    output = await graph.ainvoke({"messages": [*first["messages"], HumanMessage(second)]})
-    assert [_counts(first), _counts(output)] == [["seats = 2: 2"], counted]
+    script = """CREATE TABLE boats (name TEXT, kind TEXT, seats INTEGER); INSERT INTO boats VALUES
+        ('Kingfisher', 'eight', 8), ('Barge', 'launch', 8), ('Moorhen', 'pair', 2), ('Swift', 'double', 2);"""
+    first, output = await talk_over(tmp_path, script, "How many boats have two seats?", second)
+    assert [computed(first), computed(output)] == [["seats = 2: 2"], counted]
 
 
 async def test_a_follow_up_that_counts_nothing_gets_rows(shop):
     output = (await _asked(shop, "How many customers are from Graz?", "Which ones?"))[1]
-    assert not _counts(output)
+    assert not computed(output)
     assert "Uni Graz" in output["answer"]
 
 
 async def test_two_values_of_one_message_are_one_or_the_other(shop):
     (output,) = await _asked(shop, "How many open and shipped orders are there?")
-    assert _counts(output) == ["status = open or shipped: 5"]
+    assert computed(output) == ["status = open or shipped: 5"]
 
 
 async def test_what_was_computed_is_not_said_to_be_missing(shop):
     outputs = await _asked(shop, "How many orders have the status open?", "And how many are cancelled?")
     assert [output["outcome"] for output in outputs] == ["answered"] * 2
-    assert _counts(outputs[1]) == ["status = cancelled: 1"]
+    assert computed(outputs[1]) == ["status = cancelled: 1"]
     assert not any("not done here" in note for output in outputs for note in output["notes"])
 
 
@@ -176,7 +153,7 @@ async def test_a_value_that_no_column_holds_is_named(shop):
 )
 async def test_what_says_more_than_names_and_values_is_not_counted(shop, question):
     (output,) = await _asked(shop, question)
-    assert (output["outcome"], _counts(output)) == ("insufficient", [])
+    assert (output["outcome"], computed(output)) == ("insufficient", [])
 
 
 @pytest.mark.parametrize(
@@ -190,7 +167,7 @@ async def test_what_says_more_than_names_and_values_is_not_counted(shop, questio
 )
 async def test_what_an_earlier_question_may_have_said_more_of_is_not_counted(shop, questions):
     output = (await _asked(shop, *questions))[-1]
-    assert not _counts(output)
+    assert not computed(output)
 
 
 ODD = """
@@ -250,13 +227,8 @@ INSERT INTO "offene posten" VALUES
     ],
 )
 async def test_a_column_says_what_its_values_say(tmp_path, question, counted):
-    path = tmp_path / "odd.db"
-    with closing(sqlite3.connect(path)) as database:
-        database.executescript(ODD)
-    graph = turn_graph(sources=[SqlSource(path, name="odd", tables=["events", "visits", "offene posten"])])
-    output = await graph.ainvoke(question)
-    assert (output["outcome"], _counts(output)) == (("answered", [counted]) if counted else ("insufficient", []))
-    await graph.resources.close()
+    (output,) = await talk_over(tmp_path, ODD, question, tables=["events", "visits", "offene posten"])
+    assert (output["outcome"], computed(output)) == (("answered", [counted]) if counted else ("insufficient", []))
 
 
 async def test_a_table_whose_name_holds_that_of_another_is_not_counted_where_the_other_may_be_meant(tmp_path):
@@ -264,16 +236,13 @@ async def test_a_table_whose_name_holds_that_of_another_is_not_counted_where_the
         INSERT INTO orders VALUES (1, 'open', 'open'), (2, 'closed', 'open'), (3, 'open', 'paid');
         CREATE TABLE "open orders" (id INTEGER PRIMARY KEY, customer TEXT);
         INSERT INTO "open orders" VALUES (1, 'Acme'), (2, 'Nordlab'), (3, 'Acme'), (4, 'Graz');"""
-    with closing(sqlite3.connect(tmp_path / "orders.db")) as database:
-        database.executescript(script)
-    graph = turn_graph(sources=[SqlSource(tmp_path / "orders.db", name="shop", index=":memory:")])
-    try:
-        unclear = await graph.ainvoke("How many open orders are there?")
-        clear = await graph.ainvoke("How many orders are there?")
-    finally:
-        await graph.resources.close()
-    assert (unclear["outcome"], _counts(unclear)) == ("insufficient", [])
-    assert _counts(clear) == ["count of rows in orders: 3"]
+    async with over_tables(tmp_path, script) as graph:
+        unclear, clear = [
+            (await talk(graph, question))[0]
+            for question in ("How many open orders are there?", "How many orders are there?")
+        ]
+    assert (unclear["outcome"], computed(unclear)) == ("insufficient", [])
+    assert computed(clear) == ["count of rows in orders: 3"]
 
 
 async def test_what_is_a_value_and_the_name_of_another_table_is_not_read_as_the_value(tmp_path):
@@ -281,27 +250,18 @@ async def test_what_is_a_value_and_the_name_of_another_table_is_not_read_as_the_
         INSERT INTO orders VALUES (1, 'returns'), (2, 'sales'), (3, 'sales');
         CREATE TABLE returns (id INTEGER PRIMARY KEY, order_id INTEGER REFERENCES orders (id));
         INSERT INTO returns VALUES (1, 2), (2, 3);"""
-    with closing(sqlite3.connect(tmp_path / "orders.db")) as database:
-        database.executescript(script)
-    graph = turn_graph(sources=[SqlSource(tmp_path / "orders.db", name="shop", index=":memory:")])
-    try:
-        unclear = await graph.ainvoke("How many orders have returns?")
-        clear = await graph.ainvoke("How many orders have the kind returns?")
-    finally:
-        await graph.resources.close()
-    assert _counts(unclear) == []
-    assert _counts(clear) == ["kind = returns: 1"]
+    async with over_tables(tmp_path, script) as graph:
+        unclear, clear = [
+            (await talk(graph, question))[0]
+            for question in ("How many orders have returns?", "How many orders have the kind returns?")
+        ]
+    assert computed(unclear) == []
+    assert computed(clear) == ["kind = returns: 1"]
 
 
 async def _counted_of(folder: Path, script: str, question: str) -> list[str]:
     """What is computed, from which condition on, over the tables that `script` makes."""
-    with closing(sqlite3.connect(folder / "some.db")) as database:
-        database.executescript(script)
-    graph = turn_graph(sources=[SqlSource(folder / "some.db", name="some", index=":memory:")])
-    try:
-        return _counts(await graph.ainvoke(question))
-    finally:
-        await graph.resources.close()
+    return computed((await talk_over(folder, script, question))[0])
 
 
 @pytest.mark.parametrize(
@@ -384,15 +344,12 @@ async def test_a_month_that_somebody_is_called_is_not_counted_by_the_name(tmp_pa
 
 
 async def test_where_a_value_may_be_of_two_columns_rows_of_the_named_table_are_quoted(tmp_path):
-    with closing(sqlite3.connect(tmp_path / "some.db")) as database:
-        database.executescript("""CREATE TABLE employees (id INTEGER PRIMARY KEY, name TEXT, last TEXT, office TEXT);
-            INSERT INTO employees VALUES (1, 'Kim', 'Hall', 'Paris'), (2, 'Lee', 'Berg', 'Paris'),
-            (3, 'Paris', 'Hill', 'Linz');
-            CREATE TABLE requests (id INTEGER PRIMARY KEY, employee_id INTEGER REFERENCES employees (id));
-            INSERT INTO requests VALUES (7, 3);""")
-    graph = turn_graph(sources=[SqlSource(tmp_path / "some.db", name="some", index=":memory:")])
-    output = await graph.ainvoke("Which employees are in Paris?")
-    await graph.resources.close()
+    script = """CREATE TABLE employees (id INTEGER PRIMARY KEY, name TEXT, last TEXT, office TEXT);
+        INSERT INTO employees VALUES (1, 'Kim', 'Hall', 'Paris'), (2, 'Lee', 'Berg', 'Paris'),
+        (3, 'Paris', 'Hill', 'Linz');
+        CREATE TABLE requests (id INTEGER PRIMARY KEY, employee_id INTEGER REFERENCES employees (id));
+        INSERT INTO requests VALUES (7, 3);"""
+    (output,) = await talk_over(tmp_path, script, "Which employees are in Paris?")
     quoted = [citation["location"]["shown"] for citation in output["citations"]]
     assert sorted(quoted) == ["table employees, key 1", "table employees, key 2", "table employees, key 3"]
 
@@ -434,17 +391,12 @@ async def test_the_day_on_which_something_was_done_is_not_another_of_the_row(tmp
 
 
 async def test_what_two_tables_can_be_asked_for_is_counted_in_neither(tmp_path):
-    path = tmp_path / "two.db"
-    with closing(sqlite3.connect(path)) as database:
-        database.executescript(
-            "CREATE TABLE orders (status TEXT); INSERT INTO orders VALUES ('open'), ('shipped'), ('open');"
-            "CREATE TABLE open_orders (number INTEGER, open BOOLEAN); INSERT INTO open_orders VALUES (1, 0);"
-        )
-    graph = turn_graph(sources=[SqlSource(path, name="two")])
-    assert _counts(await graph.ainvoke("How many orders are there?")) == ["count of rows in orders: 3"]
-    for question in ("How many open orders are there?", "How many open orders are open?"):
-        assert not _counts(await graph.ainvoke(question))
-    await graph.resources.close()
+    script = """CREATE TABLE orders (status TEXT); INSERT INTO orders VALUES ('open'), ('shipped'), ('open');
+        CREATE TABLE open_orders (number INTEGER, open BOOLEAN); INSERT INTO open_orders VALUES (1, 0);"""
+    questions = ("How many orders are there?", "How many open orders are there?", "How many open orders are open?")
+    async with over_tables(tmp_path, script) as graph:
+        counted = [computed(*await talk(graph, question)) for question in questions]
+    assert counted == [["count of rows in orders: 3"], [], []]
 
 
 @pytest.mark.parametrize(
@@ -465,7 +417,7 @@ async def test_what_two_tables_can_be_asked_for_is_counted_in_neither(tmp_path):
 )
 async def test_a_month_by_itself_is_that_of_the_only_year_that_has_it(shop, question, counted):
     (output,) = await _asked(shop, question)
-    assert _counts(output) == counted
+    assert computed(output) == counted
     assert output["outcome"] == ("answered" if counted else "insufficient")
 
 
@@ -527,62 +479,48 @@ INSERT INTO members VALUES
     ],
 )
 async def test_a_number_is_a_day_or_a_value_of_the_column_before_it_and_nothing_else(tmp_path, question, counted):
-    path = tmp_path / "club.db"
-    with closing(sqlite3.connect(path)) as database:
-        database.executescript(MEMBERS)
-    graph = turn_graph(sources=[SqlSource(path, name="club", table="members")])
-    output = await graph.ainvoke(question)
-    assert _counts(output) == ([counted] if counted else [])
+    (output,) = await talk_over(tmp_path, MEMBERS, question, table="members")
+    assert computed(output) == ([counted] if counted else [])
     assert (output["outcome"] == "answered") is (counted is not None)
-    await graph.resources.close()
 
 
 async def test_rows_of_an_only_table_are_asked_for_by_the_name_of_a_column(tmp_path):
-    path = tmp_path / "club.db"
-    with closing(sqlite3.connect(path)) as database:
-        database.executescript(MEMBERS)
-    graph = turn_graph(sources=[SqlSource(path, name="club", table="members")])
-    for question in ("Who joined on 2021-03-01?", "Which members joined on 1 March 2021?"):
-        output = await graph.ainvoke(question)
-        assert output["outcome"] == "answered"
-        assert ["Bob" in output["answer"], "Ann" in output["answer"]] == [True, False]
-    await graph.resources.close()
+    async with over_tables(tmp_path, MEMBERS, table="members") as graph:
+        for question in ("Who joined on 2021-03-01?", "Which members joined on 1 March 2021?"):
+            (output,) = await talk(graph, question)
+            assert output["outcome"] == "answered"
+            assert ["Bob" in output["answer"], "Ann" in output["answer"]] == [True, False]
 
 
 async def test_of_a_text_that_holds_dates_no_day_is_an_honest_none():
     records = [{"id": "a", "hired": "2021-03-01", "content": "Bob was hired."}]
     graph = turn_graph({"sources": [{"type": "sql", "backend": "memory", "name": "hr", "records": records}]})
     output = await graph.ainvoke("How many hr were hired on 1 March 2021?")
-    assert (output["outcome"], _counts(output)) == ("insufficient", [])
+    assert (output["outcome"], computed(output)) == ("insufficient", [])
     await graph.resources.close()
 
 
 async def test_a_value_is_one_though_a_column_is_named_by_another_form_of_it(tmp_path):
-    path = tmp_path / "desk.db"
-    with closing(sqlite3.connect(path)) as database:
-        database.executescript(
-            "CREATE TABLE tickets (id INTEGER PRIMARY KEY, state TEXT, title TEXT, opened DATE);"
-            "INSERT INTO tickets VALUES (1, 'closed', 'Two tickets open at once', '2024-03-01'),"
-            "(2, 'open', 'Printer jams', '2024-03-05'), (3, 'open', 'No heating', '2025-03-01');"
-        )
+    script = """CREATE TABLE tickets (id INTEGER PRIMARY KEY, state TEXT, title TEXT, opened DATE);
+        INSERT INTO tickets VALUES (1, 'closed', 'Two tickets open at once', '2024-03-01'),
+        (2, 'open', 'Printer jams', '2024-03-05'), (3, 'open', 'No heating', '2025-03-01');"""
+    questions = ("How many tickets are open?", "Which tickets are open?", "How many tickets were opened in March?")
     for content_field in (None, "title"):
-        graph = turn_graph(sources=[SqlSource(path, name="desk", table="tickets", content_field=content_field)])
-        counted = await graph.ainvoke("How many tickets are open?")
-        assert _counts(counted) == ["state = open: 2"]
-        listed = await graph.ainvoke("Which tickets are open?")
+        async with over_tables(tmp_path, script, table="tickets", content_field=content_field) as graph:
+            counted, listed, opened = [(await talk(graph, question))[0] for question in questions]
+        assert computed(counted) == ["state = open: 2"]
         assert ["Printer jams" in listed["answer"], "Two tickets" in listed["answer"]] == [True, False]
         # A title by itself does not show why it is there.
-        assert _counts(listed) == (["state = open: 2"] if content_field else [])
-        assert not _counts(await graph.ainvoke("How many tickets were opened in March?"))
-        await graph.resources.close()
+        assert computed(listed) == (["state = open: 2"] if content_field else [])
+        assert not computed(opened)
 
 
 async def test_things_are_not_counted_by_rows_that_say_how_many_each_is(shop):
     (output,) = await _asked(shop, "How many Orion X2 were ordered?")
-    assert (output["outcome"], _counts(output)) == ("insufficient", [])
+    assert (output["outcome"], computed(output)) == ("insufficient", [])
     assert any('its column "quantity"' in note for note in output["notes"])
     (rows,) = await _asked(shop, "How many of the orders are open?")
-    assert _counts(rows) == ["status = open: 3"]
+    assert computed(rows) == ["status = open: 3"]
 
 
 @pytest.mark.parametrize("question", ["How many tools are there?", "How many tools?"])
@@ -596,13 +534,13 @@ async def test_all_rows_of_a_named_table_are_given_when_asked_for(shop):
     (output,) = await _asked(shop, "List all customers")
     assert output["outcome"] == "answered"
     assert all(name in output["answer"] for name in ("Uni Graz", "Bergmann GmbH", "Nordlab AS"))
-    assert not _counts(output)
+    assert not computed(output)
 
 
 async def test_how_many_rows_there_are_is_told_where_not_all_are_given(shop):
     (output,) = await _asked(shop, "Show all orders")
     assert output["outcome"] == "answered"
-    assert _counts(output) == ["count of rows in orders: 6"]
+    assert computed(output) == ["count of rows in orders: 6"]
     assert output["answer"].count("product: ") == 4  # with the count as many as are given at most
 
 

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-
 import pytest
-from langchain_core.messages import HumanMessage
-
-from groundgraph import turn_graph
-from groundgraph.sources.sql import SqlSource
+from table_talk import talk_over, told
 
 pytestmark = pytest.mark.covers("R15", "S8", "I11")
 SCRIPT = """
@@ -35,29 +29,13 @@ INSERT INTO tickets VALUES
 
 async def _asked(folder, *questions: str) -> dict:
     """The outputs of the last question of a conversation without a model."""
-    path = folder / "erp.db"
-    with closing(sqlite3.connect(path)) as database:
-        database.executescript(SCRIPT)
     tables = ["employees", "invoices", "inventory", "tickets"]
-    graph = turn_graph(sources=[SqlSource(path, name="erp", tables=tables)])
-    messages: list = []
-    try:
-        for question in questions:
-            output = await graph.ainvoke({"messages": [*messages, HumanMessage(question)]})
-            messages = output["messages"]
-    finally:
-        await graph.resources.close()
-    return output
+    return (await talk_over(folder, SCRIPT, *questions, tables=tables))[-1]
 
 
 def _quoted(output: dict) -> list[str]:
     """The keys of the rows that are quoted, or what was computed from which condition on."""
-    return [
-        one["quote"].partition(" where ")[2] or one["quote"]
-        if one.get("computed")
-        else one["location"]["shown"].split()[-1]
-        for one in output["citations"]
-    ]
+    return sorted(one.rpartition("/")[2] for one in told(output))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +100,7 @@ async def test_a_limit_in_another_language_than_most_of_the_question_is_a_doubt_
 )
 async def test_what_is_named_and_kept_is_what_answers(tmp_path, questions, quoted):
     output = await _asked(tmp_path, *questions)
-    assert (output["outcome"], sorted(_quoted(output))) == ("answered", quoted)
+    assert (output["outcome"], _quoted(output)) == ("answered", quoted)
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from typing import Any
 
 import pytest
-import turns
+from table_talk import talk_over, told
 
-from groundgraph import InMemorySource, SqlSource
+from groundgraph import InMemorySource
 from groundgraph.evals.run_conversations import has_doubt
 from groundgraph.prompts import Prompts
 
@@ -41,34 +39,14 @@ HANDBOOK = [
 
 async def _talk(tmp_path: Any, *questions: str, relations: tuple[str, ...] = ()) -> dict[str, Any]:
     """The outputs of the last question of a conversation over the tables and a handbook."""
-    path = tmp_path / "club.sqlite"
-    with closing(sqlite3.connect(path)) as database:
-        database.executescript(SCRIPT)
+    handbook = InMemorySource(HANDBOOK, name="handbook")
     tables = ["boats", "members", "outings", "repairs"]
-    graph = turns.build(
-        sources=[
-            SqlSource(path, name="club", tables=tables, index=":memory:", relations=relations),
-            InMemorySource(HANDBOOK, name="handbook"),
-        ],
-        base={"synthesis": {"style": "structured"}},
-        memory=True,
-    )
-    try:
-        for question in questions:
-            output = await turns.ask(graph, question, "t")
-    finally:
-        await graph.resources.close()
-    return output
+    return (await talk_over(tmp_path, SCRIPT, *questions, beside=[handbook], tables=tables, relations=relations))[-1]
 
 
 def _rows(output: dict[str, Any]) -> list[str]:
-    """The keys of the rows that are quoted, and from its condition on what was computed."""
-    told = [
-        one["quote"].partition(" where ")[2] or one["quote"] if one.get("computed") else one["source_id"]
-        for one in output["citations"]
-        if one["source_name"] == "club"
-    ]
-    return sorted(told)
+    """What is told of the tables."""
+    return told({"citations": [one for one in output["citations"] if one["source_name"] == "some"]})
 
 
 @pytest.mark.parametrize(
@@ -212,11 +190,7 @@ async def test_a_count_that_stands_by_itself_keeps_no_condition(
 
 async def test_a_text_that_denies_answers_what_asks_for_rows_without_something(tmp_path: Any) -> None:
     source = InMemorySource(["Social members have no locker. Guests change in the boathouse."], name="rules")
-    path = tmp_path / "club.sqlite"
-    with closing(sqlite3.connect(path)) as database:
-        database.executescript(SCRIPT)
-    graph = turns.build(sources=[SqlSource(path, name="club", tables=["members"], index=":memory:"), source])
-    output = await graph.ainvoke("Which members have no locker?")
-    await graph.resources.close()
+    asked = "Which members have no locker?"
+    (output,) = await talk_over(tmp_path, SCRIPT, asked, beside=[source], tables=["members"])
     assert output["outcome"] == "answered"
     assert "Social members" in output["answer"]
