@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
+from plant_database import change
 
 from groundgraph import InMemorySource, turn_graph
 from groundgraph.cli import doctor_checks
@@ -79,9 +80,7 @@ def test_a_package_that_is_not_there_fails_only_where_documents_need_it(call, do
 
 @pytest.mark.covers("U5")
 def test_a_base_of_a_newer_version_fails(filled, tmp_path):
-    connection = sqlite3.connect(tmp_path / ".groundgraph" / "knowledge_base.sqlite")
-    connection.execute("PRAGMA user_version = 99")
-    connection.close()
+    change(tmp_path / ".groundgraph" / "knowledge_base.sqlite", "PRAGMA user_version = 99")
     ran = filled("doctor", "--json")
     assert ran.code == 1
     assert states(ran)["knowledge base knowledge_base"] == "fail"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import pytest
 from langgraph.store.memory import InMemoryStore
+from plant_database import rows_of
 from postgres_fixture import postgres  # noqa: F401 - a fixture
 
 from groundgraph.answers.provenance import messages_namespace, provenance_namespace
@@ -25,11 +24,7 @@ def asked(filled, tmp_path):
 
 
 def rows(tmp_path, file: str, query: str) -> list:
-    connection = sqlite3.connect(tmp_path / ".groundgraph" / file)
-    try:
-        return connection.execute(query).fetchall()
-    finally:
-        connection.close()
+    return rows_of(tmp_path / ".groundgraph" / file, query)
 
 
 def test_checkpoints_and_records_of_the_thread_go_and_those_of_others_stay(asked, tmp_path):

@@ -11,6 +11,7 @@ import pytest
 from document_files import pdf
 from hostile_pdf import drawing_itself
 from lacking_package import lacking
+from plant_database import change, rows_of
 from web_site import Site, html
 
 from groundgraph.cli import ingest
@@ -271,11 +272,9 @@ def test_verify_names_what_is_not_as_written_and_the_next_ingest_writes_it_again
     assert filled("ingest", "--verify", "--json").json == {
         "documents": 2, "chunks": 3, "repaired": 0, "removed": 0, "incomplete": [], "altered": [],
     }  # fmt: skip
-    with closing(sqlite3.connect(base)) as connection:
-        names = [name for (name,) in connection.execute("SELECT name FROM documents ORDER BY id")]
-        connection.execute("DELETE FROM chunks WHERE document_id = 1")
-        connection.execute("UPDATE chunks SET text = 'poisoned' WHERE document_id = 2")
-        connection.commit()
+    names = [name for (name,) in rows_of(base, "SELECT name FROM documents ORDER BY id")]
+    poisoned = "UPDATE chunks SET text = 'poisoned' WHERE document_id = 2"
+    change(base, "DELETE FROM chunks WHERE document_id = 1", poisoned)
     ran = filled("ingest", "--verify", "--json")
     assert ran.code == 1
     assert (ran.json["incomplete"], ran.json["altered"]) == (names[:1], names[1:])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from plant_database import fill
 
 CONFIGURATION = """
 sources:
@@ -24,11 +23,8 @@ def measured(call: Any, tmp_path: Path) -> Any:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "pumps.md").write_text("# Pumps\n\nPump 17 is serviced every\n90 days.\n", "utf-8")
     (tmp_path / "groundgraph.yaml").write_text(CONFIGURATION, "utf-8")
-    with closing(sqlite3.connect(tmp_path / "shop.sqlite")) as database:
-        database.executescript(
-            "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT, city TEXT);"
-            "INSERT INTO customers VALUES (101, 'Acme', 'Riga'), (102, 'Globex', 'Oslo');"
-        )
+    script = "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT, city TEXT)"
+    fill(tmp_path / "shop.sqlite", script, customers=[(101, "Acme", "Riga"), (102, "Globex", "Oslo")])
     assert call("ingest", "docs", "--source", "docs").code == 0
 
     def measured(*turns: dict[str, Any], more: tuple[str, ...] = (), **keys: Any) -> Any:

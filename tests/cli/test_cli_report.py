@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from plant_database import rows_of
 
 from groundgraph import load_settings, turn_page
 
@@ -19,14 +20,9 @@ def asked(filled):
 
 
 def turns(tmp_path) -> list[str]:
-    import sqlite3
 
-    connection = sqlite3.connect(tmp_path / ".groundgraph" / "evidence.sqlite")
-    try:
-        query = "SELECT key FROM store WHERE prefix = 'groundgraph.provenance.a' ORDER BY created_at, rowid"
-        return [row[0] for row in connection.execute(query)]
-    finally:
-        connection.close()
+    query = "SELECT key FROM store WHERE prefix = 'groundgraph.provenance.a' ORDER BY created_at, rowid"
+    return [key for (key,) in rows_of(tmp_path / ".groundgraph" / "evidence.sqlite", query)]
 
 
 @pytest.mark.covers("V3")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 
 import pytest
 from example_copy import EXAMPLES, copy_example
+from plant_database import rows_of
 
 from groundgraph import KnowledgeBase, load_settings, register_chain, turn_graph
 from groundgraph.sources.conformance import check_source
@@ -144,11 +144,7 @@ def table(example):
 
 
 def expected(table, statement):
-    connection = sqlite3.connect(table.folder / "incidents.sqlite")
-    try:
-        return connection.execute(statement).fetchone()[0]
-    finally:
-        connection.close()
+    return rows_of(table.folder / "incidents.sqlite", statement)[0][0]
 
 
 async def test_a_question_about_a_row_is_answered_from_it(table):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import sqlite3
-from contextlib import closing
 from random import Random
 
 import pytest
@@ -13,6 +11,7 @@ from incident_sources import FIELDS, QUERY, build, extraction, incidents, manual
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from model_replies import model_reply
+from plant_database import fill
 from turns import ask
 
 from groundgraph import Context, InMemorySource, SourceSchema, SqlSource, load_settings, turn_graph
@@ -401,10 +400,9 @@ async def test_a_query_about_another_number_makes_no_answer():
 @pytest.mark.covers("I2", "S8")
 async def test_what_a_filter_compares_need_not_be_compared_again(tmp_path):
     path = tmp_path / "plant.sqlite"
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("CREATE TABLE incidents (id INTEGER PRIMARY KEY, severity TEXT, opened DATE, summary TEXT)")
-        rows = [("critical", "2026-04-02", "Pump 17 leaked oil."), ("critical", "2026-01-05", "Pump 3 overheated.")]
-        database.executemany("INSERT INTO incidents (severity, opened, summary) VALUES (?, ?, ?)", rows)
+    rows = [(1, "critical", "2026-04-02", "Pump 17 leaked oil."), (2, "critical", "2026-01-05", "Pump 3 overheated.")]
+    script = "CREATE TABLE incidents (id INTEGER PRIMARY KEY, severity TEXT, opened DATE, summary TEXT)"
+    fill(path, script, incidents=rows)
     filters = {"incidents": {"severity": "critical", "opened": {"gt": "2026-03-31"}}}
     reply = json.dumps({"text_queries": ["critical incidents"], "filters": filters})
     settings = load_settings({"intent": {"mode": "extract", "extraction_config": {"provider": "openai", "model": "m"}}})

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import turns
 from langchain_core.messages import AIMessage, HumanMessage
+from plant_database import fill
 
 from groundgraph import Context, InMemorySource, SqlSource
 from groundgraph.answers.conversation import CITED
@@ -33,11 +32,8 @@ HANDBOOK = "The canteen is open on working days. Whoever works in hall C wears a
 
 @pytest.fixture
 def company(tmp_path: Path) -> SqlSource:
-    path = tmp_path / "company.sqlite"
-    with closing(sqlite3.connect(path)) as database:
-        database.executescript(SCRIPT)
     tables = ["machines", "orders", "rechnungen"]
-    return SqlSource(path, name="company", tables=tables, index=":memory:")
+    return SqlSource(fill(tmp_path / "company.sqlite", SCRIPT), name="company", tables=tables, index=":memory:")
 
 
 @pytest.fixture
@@ -109,13 +105,9 @@ async def test_behind_a_count_who_where_and_when_ask_for_none(graph: Any, questi
 
 
 async def test_who_was_counted_is_told_without_the_doubt_of_a_number(tmp_path: Path) -> None:
-    path = tmp_path / "staff.sqlite"
-    with closing(sqlite3.connect(path)) as database:
-        database.executescript(
-            "CREATE TABLE staff (id INTEGER PRIMARY KEY, name TEXT, role TEXT, hours INT, city TEXT);"
-            "INSERT INTO staff VALUES (1, 'Ann', 'cook', 38, 'Hard'), (2, 'Bob', 'waiter', 20, 'Hard')"
-        )
-    source = SqlSource(path, name="hotel", tables=["staff"], index=":memory:")
+    script = """CREATE TABLE staff (id INTEGER PRIMARY KEY, name TEXT, role TEXT, hours INT, city TEXT);
+        INSERT INTO staff VALUES (1, 'Ann', 'cook', 38, 'Hard'), (2, 'Bob', 'waiter', 20, 'Hard');"""
+    source = SqlSource(fill(tmp_path / "staff.sqlite", script), name="hotel", tables=["staff"], index=":memory:")
     graph = turns.build(sources=[source], base={"synthesis": {"style": "structured"}}, memory=True)
     output = await talk(graph, "How many cooks are there?", "Who are they?")
     assert "Ann" in output["answer"]

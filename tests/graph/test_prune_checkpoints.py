@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -18,6 +17,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import MessagesState
 from parents import in_a_row
+from plant_database import change, rows_of
 from turns import build
 
 from groundgraph import InMemorySource, load_provenance, load_settings, open_graph, prune_checkpoints, resume_turn
@@ -82,11 +82,7 @@ async def whole(graph: Any, thread: str = "t") -> list[tuple[str, str]]:
 
 
 def count(folder: Path, file: str, table: str, where: str = "1") -> int:
-    connection = sqlite3.connect(folder / file)
-    try:
-        return connection.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0]
-    finally:
-        connection.close()
+    return rows_of(folder / file, f"SELECT count(*) FROM {table} WHERE {where}")[0][0]
 
 
 def size(folder: Path) -> int:
@@ -439,12 +435,8 @@ async def killed(*_: Any) -> Any:
 
 def written_long_ago(folder: Path) -> None:
     """Make all texts of evidence older than any that a turn under way may have written."""
-    connection = sqlite3.connect(folder / "evidence.sqlite")
-    connection.execute(
-        "UPDATE store SET updated_at = datetime('now', '-30 hours') WHERE prefix = 'groundgraph.evidence'"
-    )
-    connection.commit()
-    connection.close()
+    old = "UPDATE store SET updated_at = datetime('now', '-30 hours') WHERE prefix = 'groundgraph.evidence'"
+    change(folder / "evidence.sqlite", old)
 
 
 def texts(folder: Path) -> int:
@@ -536,10 +528,7 @@ async def test_a_conversation_that_cannot_be_read_is_listed_and_the_others_are_p
     async with opened(tmp_path) as graph:
         for number, thread in enumerate(("a", "b c", "d")):
             await ask(graph, 2 * number + 1, 2 * number + 2, thread=thread)
-    connection = sqlite3.connect(tmp_path / "threads.sqlite")
-    with connection:
-        connection.execute(f"{damage} WHERE thread_id = 'b c'")
-    connection.close()
+    change(tmp_path / "threads.sqlite", f"{damage} WHERE thread_id = 'b c'")
     async with opened(tmp_path) as graph:
         rows = count(tmp_path, "threads.sqlite", "checkpoints", "thread_id = 'b c'")
         done = await prune_checkpoints(graph, keep_turns=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import threading
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import MessagesState
 from parents import in_a_row
+from plant_database import change
 from turns import ask, asked_by, asking, build, thread
 
 from groundgraph import (
@@ -698,9 +698,7 @@ async def test_the_log_is_beside_the_other_files_by_default_and_there_is_none_wi
 @pytest.mark.covers("Q4")
 async def test_a_log_of_a_newer_version_is_refused(log: Path) -> None:
     await bot(log)(QUERY)
-    with sqlite3.connect(log) as connection:
-        connection.execute("PRAGMA user_version=99")
-    connection.close()
+    change(log, "PRAGMA user_version=99")
     with pytest.raises(SchemaVersionUnsupported, match="has version 99"):
         await bot(log)(QUERY)
 
@@ -825,9 +823,7 @@ def test_a_file_that_is_no_log_is_a_typed_error(kind: str, tmp_path: Path) -> No
     elif kind == "text":
         path.write_text("No database. " * 100)
     else:
-        connection = sqlite3.connect(path)
-        connection.execute("CREATE TABLE turns (own TEXT)")
-        connection.close()
+        change(path, "CREATE TABLE turns (own TEXT)")
     # On a loop that goes on: a connection that could not be opened tells its end a little later.
     with pytest.raises(StorageUnavailable, match="other"):
         bot(path, kind=QueryBot)(QUERY)

@@ -14,6 +14,7 @@ from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
+from plant_database import rows_of
 from turns import QUOTING, ask, build, docs, thread
 
 from groundgraph import InMemorySource, load_settings, open_graph, turn_graph
@@ -72,9 +73,7 @@ async def test_a_locked_checkpoint_database_is_a_typed_error(tmp_path: Path) -> 
             await ask(graph, "again", "t")
         result = await ask(graph, "grant types once more", "t")
         assert result["outcome"] == "answered"
-    check = sqlite3.connect(path)
-    assert check.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    check.close()
+    assert rows_of(path, "PRAGMA integrity_check") == [("ok",)]
 
 
 @pytest.mark.covers("L8")

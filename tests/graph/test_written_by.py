@@ -8,8 +8,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.runtime import Runtime
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
+from plant_database import rows_of
 
 from groundgraph import Context, KnowledgeBase, load_provenance, load_settings, resume_turn, turn_graph
 from groundgraph.core.errors import EvidenceMissing, NothingToResume
@@ -47,13 +46,8 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return copy
 
 
-def rows(file: Path, query: str, *values: str) -> list[Any]:
-    with closing(sqlite3.connect(file)) as connection:
-        return connection.execute(query, values).fetchall()
-
-
 def threads(folder: Path, prefix: str) -> list[str]:
-    found = rows(folder / "threads.sqlite", "SELECT DISTINCT thread_id FROM checkpoints ORDER BY 1")
+    found = rows_of(folder / "threads.sqlite", "SELECT DISTINCT thread_id FROM checkpoints ORDER BY 1")
     return [name for (name,) in found if name.startswith(prefix)]
 
 
@@ -62,7 +56,7 @@ def test_there_are_files_of_the_first_version() -> None:
 
 
 async def test_a_thread_of_an_earlier_version_goes_on_and_its_records_keep_their_ids(folder: Path) -> None:
-    ids = [json.loads(value)["turn_id"] for (value,) in rows(
+    ids = [json.loads(value)["turn_id"] for (value,) in rows_of(
         folder / "evidence.sqlite", "SELECT value FROM store WHERE prefix = 'groundgraph.provenance.done'"
     )]  # fmt: skip
     assert len(ids) == 3

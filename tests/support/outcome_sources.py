@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from importlib.metadata import distribution
 from pathlib import Path
+
+from plant_database import fill
 
 from groundgraph import KnowledgeBase, load_settings
 from groundgraph.core.document import Document
@@ -28,8 +28,7 @@ def make_sources(folder: Path) -> Path:
         with KnowledgeBase.open(load_settings({"knowledge_base": {"file": str(folder / f"{name}.sqlite")}})) as base:
             base.add_documents(documents)
     for script in SET.glob("*.sql"):
-        with closing(sqlite3.connect(folder / f"{script.stem}.sqlite")) as database:
-            database.executescript(script.read_text("utf-8"))
+        fill(folder / f"{script.stem}.sqlite", script.read_text("utf-8"))
     return Path(shutil.copy(SET / "groundgraph.yaml", folder))
 
 

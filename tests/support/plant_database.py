@@ -1,4 +1,4 @@
-"""Real SQLite files for the tests of the SQL source."""
+"""Real SQLite files: how tests make, change and read one, and the rows of the tests of the SQL source."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def watched_threads(monkeypatch: pytest.MonkeyPatch) -> list[threading.Thread]:
     return seen
 
 
-def rows_of(path: Path, query: str) -> list[tuple[Any, ...]]:
+def rows_of(path: Path, query: str, *values: object) -> list[tuple[Any, ...]]:
     """What `query` gives of the database at `path`."""
     with closing(sqlite3.connect(path)) as connection:
-        return connection.execute(query).fetchall()
+        return connection.execute(query, values).fetchall()

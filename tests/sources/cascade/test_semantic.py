@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from langchain_core.embeddings import Embeddings
+from plant_database import rows_of
 
 from groundgraph import turn_graph
 from groundgraph.core.embedder import Embedder
@@ -249,8 +249,7 @@ def test_the_cache_gives_back_what_it_was_given(tmp_path):
     loaded = cache.load([*made, text_hash("unknown")])
     assert loaded.keys() == made.keys()
     assert all((loaded[name] == made[name]).all() for name in made)
-    with sqlite3.connect(tmp_path / "new" / "vectors.sqlite") as connection:
-        assert connection.execute("SELECT count(*) FROM vectors").fetchone() == (1200,)
+    assert rows_of(tmp_path / "new" / "vectors.sqlite", "SELECT count(*) FROM vectors") == [(1200,)]
 
 
 def test_the_patience_is_below_the_deadline_of_a_source():

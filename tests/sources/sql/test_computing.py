@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -284,9 +282,8 @@ async def test_what_means_something_needs_no_mean(over, question, needs):
     [("How many order items are there?", 3), ("How many order items have the unit price 2?", 2)],
 )
 async def test_names_that_are_joined_by_capitals_are_said_with_spaces(tmp_path, question, value):
-    path = fill(tmp_path / "shop.db", "CREATE TABLE OrderItems (Id INTEGER PRIMARY KEY, UnitPrice INTEGER)")
-    with closing(sqlite3.connect(path)) as database, database:
-        database.executemany("INSERT INTO OrderItems VALUES (?, ?)", [(1, 2), (2, 2), (3, 5)])
+    script = "CREATE TABLE OrderItems (Id INTEGER PRIMARY KEY, UnitPrice INTEGER)"
+    path = fill(tmp_path / "shop.db", script, OrderItems=[(1, 2), (2, 2), (3, 5)])
     found = await by_rule(opened(SqlSource(path, name="shop")), question)
     assert found.metadata.get("value") == value, found.content
 

@@ -202,9 +202,7 @@ async def test_a_file_under_the_former_name_that_is_no_index_of_0_1_stays(plant,
         former.write_text("mine")
     else:
         shutil.copy(WRITTEN_BY_0_1, former)
-        with closing(sqlite3.connect(former)) as changed:
-            changed.execute("CREATE TABLE mine (x)" if foreign == "database" else "PRAGMA application_id = 7")
-            changed.commit()
+        change(former, "CREATE TABLE mine (x)" if foreign == "database" else "PRAGMA application_id = 7")
     before = former.read_bytes()
     assert (await asked_once(plant))[0] == "pumps/17"
     assert former.read_bytes() == before
