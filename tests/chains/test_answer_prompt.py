@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from groundgraph.answers.conversation import recent_conversation
-from groundgraph.answers.write_answer import answer_messages
+from groundgraph.answers.write_answer import AnswerPrompt
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import EMPTY_TURN
 from groundgraph.models.call_model import tokens_of
@@ -39,7 +39,7 @@ def result(content: str, source: str = "docs", **metadata) -> SourceResult:
 
 def messages(*evidence: SourceResult, turn=TURN, conversation=(), token_limit: int = 100_000, **chosen):
     options = options_in_force(Settings(), {}, Context(**chosen))
-    return answer_messages(PROMPTS, options, turn, evidence, conversation, token_limit=token_limit)
+    return AnswerPrompt(PROMPTS, options, turn).messages(evidence, conversation, token_limit)
 
 
 def evidence_text(*evidence: SourceResult, **options) -> str:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.answers.structured_answer import context_text, template_variables
-from groundgraph.answers.write_answer import answer_messages
+from groundgraph.answers.write_answer import AnswerPrompt
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.turn_values import ClusterValue
+from groundgraph.core.turn_values import EMPTY_RANKING, ClusterValue
 from groundgraph.prompts import Prompts, fenced
 from groundgraph.settings.context import Context, options_in_force
 from groundgraph.settings.settings import Settings
@@ -31,7 +31,8 @@ def results(*texts: str) -> list[SourceResult]:
 
 def shown(texts: list[str], *clusters: ClusterValue, token_limit: int = 100_000) -> str:
     options = options_in_force(Settings(), {}, Context())
-    fitting = answer_messages(Prompts(), options, TURN, results(*texts), [], token_limit=token_limit, clusters=clusters)
+    prompt = AnswerPrompt(Prompts(), options, TURN, {**EMPTY_RANKING, "clusters": clusters})
+    fitting = prompt.messages(results(*texts), [], token_limit)
     assert fitting is not None
     return prompt_from_messages(fitting[0]).evidence
 
@@ -74,7 +75,7 @@ def test_a_context_has_the_same_elements_and_rows_name_their_cluster():
     text = context_text(results("one", "two", "three"), "section", clusters)
     assert text.startswith('<cluster label="tokens, expire" relevance="0.50">\n[1]')
     assert text.index("two\n</cluster>") < text.index("[3]")
-    rows = template_variables(
-        results("one", "two", "three"), message="", metadata={}, intent={}, citation_format="section", clusters=clusters
-    )["results"]
+    told = {"message": "", "metadata": {}, "intent": {}, "citation_format": "section"}
+    ranking = {**EMPTY_RANKING, "clusters": clusters}
+    rows = template_variables(results("one", "two", "three"), **told, ranking=ranking)["results"]
     assert [row["cluster"] for row in rows] == ["tokens, expire", "tokens, expire", None]

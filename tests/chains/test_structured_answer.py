@@ -7,6 +7,7 @@ import pytest
 from groundgraph.answers.structured_answer import AnswerTemplates, structured_draft, template_variables
 from groundgraph.core.errors import TemplateInvalid
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.turn_values import EMPTY_RANKING
 from groundgraph.prompts import Prompts
 from groundgraph.settings.answers import SynthesisSettings
 
@@ -19,6 +20,10 @@ EVIDENCE = [
 
 def compiled(**options) -> AnswerTemplates:
     return AnswerTemplates.compile(SynthesisSettings(**options), PROMPTS)
+
+
+def doubted(doubt):
+    return {**EMPTY_RANKING, "doubt": doubt}
 
 
 def variables(evidence=EVIDENCE, message: str = "When do tokens expire?"):
@@ -220,7 +225,7 @@ def test_template_syntax_in_evidence_and_message_is_not_rendered():
     ],
 )
 def test_an_answer_that_may_be_none_says_so_in_its_text_and_in_a_note(language, opening, note):
-    draft = structured_draft(compiled(), variables(), language, doubt=["Peru", "moon"])
+    draft = structured_draft(compiled(), variables(), language, ranking=doubted(["Peru", "moon"]))
     assert draft["text"].startswith(opening)
     assert draft["outcome"] == "answered"
     [told] = draft["notes"]
@@ -229,18 +234,18 @@ def test_an_answer_that_may_be_none_says_so_in_its_text_and_in_a_note(language, 
 
 @pytest.mark.covers("S8")
 def test_a_doubt_without_missing_words_does_not_say_that_words_are_missing_and_names_at_most_five_else():
-    [plain] = structured_draft(compiled(), variables(), "en", doubt=[])["notes"]
+    [plain] = structured_draft(compiled(), variables(), "en", ranking=doubted([]))["notes"]
     assert plain.endswith("no passage that was found is sure to be about it.")
-    [many] = structured_draft(compiled(), variables(), "en", doubt=list("abcdefg"))["notes"]
+    [many] = structured_draft(compiled(), variables(), "en", ranking=doubted(list("abcdefg")))["notes"]
     assert many.endswith("mentions a, b, c, d, e.")
 
 
 @pytest.mark.covers("S8")
 def test_a_template_of_the_users_is_left_as_it_is_and_the_note_tells_the_doubt():
-    draft = structured_draft(compiled(template="T"), variables(), "en", doubt=["Peru"])
+    draft = structured_draft(compiled(template="T"), variables(), "en", ranking=doubted(["Peru"]))
     assert draft["text"] == "T"
     assert "Peru" in draft["notes"][0]
-    failing = structured_draft(compiled(template=FAILS_ON_TWO), variables(), "en", doubt=["Peru"])
+    failing = structured_draft(compiled(template=FAILS_ON_TWO), variables(), "en", ranking=doubted(["Peru"]))
     assert [("Peru" in note, "synthesis.template" in note) for note in failing["notes"]] == [
         (True, False),
         (False, True),
@@ -249,6 +254,6 @@ def test_a_template_of_the_users_is_left_as_it_is_and_the_note_tells_the_doubt()
 
 @pytest.mark.covers("T6")
 def test_the_reply_to_small_talk_carries_no_doubt():
-    draft = structured_draft(compiled(), variables(), "en", opening="Hello!", doubt=["Peru"])
+    draft = structured_draft(compiled(), variables(), "en", opening="Hello!", ranking=doubted(["Peru"]))
     assert draft["text"].startswith("Hello!")
     assert draft["notes"] == []

@@ -23,7 +23,8 @@ EVIDENCE = [
 async def write(reply, *, evidence=EVIDENCE, calls=(), turn=TURN, prefix="", suffix="", streamed=False, **config):
     settings = load_settings({"deadlines": {"model": 30}, **config})
     model = None if reply is None else ScriptedChatModel(reply)
-    task = Assignment(turn, options_in_force(settings, {}, None), evidence, (), {}, {}, calls, prefix, suffix)
+    options = options_in_force(settings, {}, None)
+    task = Assignment(turn, options, evidence, (), {}, {}, calls, prefix=prefix, suffix=suffix)
     templates = AnswerTemplates.compile(settings.synthesis, Prompts())
     if not streamed:
         draft = await write_answer(task, model, settings, templates)

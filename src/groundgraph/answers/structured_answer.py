@@ -29,7 +29,7 @@ from groundgraph.answers.sentence_index import question_weights, running_lines, 
 from groundgraph.core.characters import without_hidden
 from groundgraph.core.errors import Problem, TemplateInvalid
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.turn_values import EMPTY_DRAFT, ClusterValue, Divider, Doubted, Draft, FoundQuote, Needs
+from groundgraph.core.turn_values import EMPTY_DRAFT, EMPTY_RANKING, ClusterValue, Divider, Draft, FoundQuote, Ranking
 from groundgraph.prompts import Prompts, fenced
 from groundgraph.settings.answers import SynthesisSettings
 from groundgraph.text.follow_up import asked_parts, question_behind, standing_question
@@ -49,18 +49,15 @@ def template_variables(
     metadata: Mapping[str, Any],
     intent: Mapping[str, Any],
     citation_format: str,
-    clusters: Sequence[ClusterValue] = (),
-    divider: Divider | None = None,
+    ranking: Ranking = EMPTY_RANKING,
     whole: bool = True,
-    insufficient: bool = False,
-    unanswered: str = "",
 ) -> dict[str, Any]:
     """The variables of `synthesis.template` and `synthesis.provenance_template`.
 
     Numbers in brackets that stand in the evidence or the message themselves are escaped, so that they do not read as
     labels. With clusters, each row's `cluster` is the label of its cluster, or None. What is not `whole` is all that
-    the built-in templates print. Where the evidence is `insufficient`, its first pieces are quoted; for the part of
-    the question that is `unanswered`, nothing is.
+    the built-in templates print. Where the `ranking` is insufficient, its first pieces are quoted; for the part of
+    the question that it leaves unanswered, nothing is.
     """
     asked = standing_question(message, intent)
     rows = _result_rows(evidence, asked, citation_format, whole=whole)
@@ -69,7 +66,7 @@ def template_variables(
         by_source.setdefault(row["source_name"], []).append(row)
     forms = [asked, *reworded(intent), *intent.get("text_queries", ())[:1]]
     behind = question_behind(message, intent)
-    quoted = _quotes(forms, evidence, behind=behind, insufficient=insufficient, unanswered=unanswered)
+    quoted = _quotes(forms, evidence, behind, ranking)
     quotes = [
         _quote_row(quote, evidence[quote.label - 1], rows[quote.label - 1]["reference"])
         | {"alike": quoted.found if quote.label in quoted.labels else 0}
@@ -78,29 +75,31 @@ def template_variables(
     variables = {"results": rows, "results_by_source": by_source, "quotes": quotes}
     if not whole:
         return variables
-    named = {label: cluster["label"] for cluster in clusters for label in cluster["labels"]}
-    for label, row in enumerate(rows, 1):
-        row["cluster"] = named.get(label)
+    _name_clusters(rows, ranking["clusters"])
+    pieces = [_piece(row["label"], row["reference"], row["text"]) for row in rows]
     return {
         **variables,
-        "context": _context_of(
-            [_piece(row["label"], row["reference"], row["text"]) for row in rows], clusters, divider
-        ),
+        "context": _context_of(pieces, ranking["clusters"], ranking["divider"]),
         "message": escape_labels(message),
         "metadata": dict(metadata),
         "intent": dict(intent),
     }
 
 
-def _quotes(
-    forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: str, insufficient: bool, unanswered: str
-) -> Alike:
+def _name_clusters(rows: Sequence[dict[str, Any]], clusters: Sequence[ClusterValue]) -> None:
+    named = {label: cluster["label"] for cluster in clusters for label in cluster["labels"]}
+    for label, row in enumerate(rows, 1):
+        row["cluster"] = named.get(label)
+
+
+def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], behind: str, ranking: Ranking) -> Alike:
     """The quotes for the first of `forms`, the question and what was searched for, of which a sentence holds a word;
     where they answer, with the rows that fit as well. A number that was computed, and rows that were asked for as such,
     are quoted alone, but for other parts of the question."""
-    if insufficient:
+    if ranking["insufficient"]:
         closest = (closest_quotes(asked, evidence, _near(asked, evidence)) for asked in dict.fromkeys(forms))
         return Alike(next(filter(None, closest), []), frozenset(), 0)
+    unanswered = _unanswered(ranking)
     rows = stated_rows(evidence)
     if rows is not None:
         told = {quote.label for quote in rows.quotes}
@@ -110,6 +109,12 @@ def _quotes(
         if found := _answering(asked, evidence, behind, unanswered):
             return _of_that_number(asked, with_rows_alike(asked, found, evidence, behind), evidence)
     return Alike([], frozenset(), 0)
+
+
+def _unanswered(ranking: Ranking) -> str:
+    """The part of a question that the evidence hardly answers; empty for none."""
+    doubt = ranking["doubt"]
+    return doubt[0] if doubt and ranking["doubted"] == "by_part" else ""
 
 
 def _of_that_number(asked: str, alike: Alike, evidence: Sequence[SourceResult]) -> Alike:
@@ -315,37 +320,44 @@ def structured_draft(
     templates: AnswerTemplates,
     variables: Mapping[str, Any],
     language: str,
+    ranking: Ranking = EMPTY_RANKING,
     *,
     opening: str = "",
-    doubt: Sequence[str] | None = None,
-    doubted: Doubted | None = None,
-    needs: Sequence[Needs] = (),
     listed: bool = False,
 ) -> Draft:
     """The structured answer; when the user's template fails on this turn, the built-in one and a note that says so.
     What was found besides its quotes is `listed` below the built-in one.
 
     `opening` stands in the place of quotes in the built-in one: the reply to small talk, which no evidence answers.
-    For a `doubt`, a note and the built-in answer itself say that the question may not be answered, and the note says
-    by `doubted` why; "by_number" is a doubt only where no quote holds a number. Where an answer `needs` a computation,
-    or no sentence answers, the outcome is `insufficient`, and what comes closest is shown as such.
+    For a `doubt` of the `ranking`, a note and the built-in answer itself say that the question may not be answered, and
+    the note says by `doubted` why; "by_number" is a doubt only where no quote holds a number. Where an answer `needs` a
+    computation, or no sentence answers, the outcome is `insufficient`, and what comes closest is shown as such.
 
     Labels are numbered by first use. The built-in template prints the label of every result and no other, so only a
     template of the user's passes the gate.
     """
-    quoted = [quote["text"] for quote in variables["quotes"]]
-    notes = [] if opening else _doubt_notes(templates.prompts, quoted, doubt, doubted, language)
-    heading = "partly" if doubted == "by_part" and notes and not needs else "doubtful" if notes or needs else ""
+    needs, quotes = ranking["needs"], variables["quotes"]
+    notes = [] if opening else _doubt_notes(templates.prompts, quotes, ranking, language)
+    heading = _heading(ranking, doubtful=bool(notes))
     own = _by_own_template(templates, variables, language, notes) if templates.has_own else None
     if not (own or opening or needs):
-        notes += _rows_notes(templates.prompts, variables["quotes"], language)
+        notes += _rows_notes(templates.prompts, quotes, language)
+    printed = {**variables, "quotes": [] if opening else quotes}
+    if printed["quotes"] and not listed:
+        printed["results_by_source"] = {}
     return {
-        **(own or _by_built_in_template(templates, variables, language, opening, heading=heading, listed=listed)),
+        **(own or _by_built_in_template(templates, printed, language, opening, heading=heading)),
         "style": "structured",
-        "outcome": "insufficient" if needs or not (own or opening or variables["quotes"]) else "answered",
+        "outcome": "insufficient" if needs or not (own or opening or quotes) else "answered",
         "finish": "stop",
         "notes": notes,
     }
+
+
+def _heading(ranking: Ranking, *, doubtful: bool) -> str:
+    if ranking["needs"]:
+        return "doubtful"
+    return ("partly" if ranking["doubted"] == "by_part" else "doubtful") if doubtful else ""
 
 
 def _by_own_template(
@@ -363,29 +375,19 @@ def _by_own_template(
 
 
 def _by_built_in_template(
-    templates: AnswerTemplates,
-    variables: Mapping[str, Any],
-    language: str,
-    opening: str,
-    *,
-    heading: str,
-    listed: bool,
+    templates: AnswerTemplates, variables: Mapping[str, Any], language: str, opening: str, *, heading: str
 ) -> Draft:
-    quoted = [] if opening else variables["quotes"]
-    by_source = variables["results_by_source"] if listed or not quoted else {}
-    used = {**variables, "quotes": quoted, "results_by_source": by_source}
-    order = _order_of_use(used)
-    told = _relabelled(used, order)
+    order = _order_of_use(variables)
+    told = _relabelled(variables, order)
     quotes = [_labelled(quote["found"], quote["label"]) for quote in told["quotes"]]
     text = without_hidden(templates.built_in().structured(told, language, opening, heading=heading))
     return {**EMPTY_DRAFT, "text": text, "order": order, "body": _listing_at(text), "quotes": quotes}
 
 
-def _doubt_notes(
-    prompts: Prompts, quoted: Sequence[str], doubt: Sequence[str] | None, doubted: Doubted | None, language: str
-) -> list[str]:
-    if doubted == "by_number" and quoted and not any(map(holds_number, quoted)):
-        doubt = ()
+def _doubt_notes(prompts: Prompts, quotes: Sequence[Mapping[str, Any]], ranking: Ranking, language: str) -> list[str]:
+    doubt, doubted = ranking["doubt"], ranking["doubted"]
+    if doubted == "by_number" and quotes and not any(holds_number(quote["text"]) for quote in quotes):
+        doubt = []
     missing = ", ".join((doubt or [])[:MAX_MISSING])
     return [] if doubt is None else [prompts.note("may_not_answer", language, missing=missing, why=doubted)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -19,14 +19,14 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import Failure, failure_of
 from groundgraph.core.turn_values import (
     EMPTY_DRAFT,
+    EMPTY_RANKING,
     ClusterValue,
     Divider,
-    Doubted,
     Draft,
     Flag,
     ModelCall,
-    Needs,
     Outcome,
+    Ranking,
     Turn,
 )
 from groundgraph.models.call_model import call_record, call_with_retries, tokens_left, tokens_of
@@ -57,10 +57,7 @@ class Correction:
 
 @dataclass(frozen=True)
 class Assignment:
-    """What is to be written: everything but the model.
-
-    `doubt`, `doubted`, `insufficient` and `needs` are those of the ranking.
-    """
+    """What is to be written: everything but the model. The evidence is that of the ranking."""
 
     turn: Turn
     options: Options
@@ -69,15 +66,10 @@ class Assignment:
     metadata: Mapping[str, Any]
     intent: Mapping[str, Any]
     calls: Sequence[ModelCall]
+    ranking: Ranking = field(default_factory=lambda: EMPTY_RANKING)
     prefix: str = ""
     suffix: str = ""
-    clusters: Sequence[ClusterValue] = ()
-    divider: Divider | None = None
     correction: Correction | None = None
-    doubt: Sequence[str] | None = None
-    doubted: Doubted | None = None
-    insufficient: bool = False
-    needs: Sequence[Needs] = ()
 
     @property
     def asked_for_style(self) -> bool:
@@ -99,68 +91,93 @@ class Assignment:
             metadata=self.metadata,
             intent=self.intent,
             citation_format=self.options.citation_format,
-            clusters=self.clusters,
-            divider=self.divider,
+            ranking=self.ranking,
             whole=templates.has_own,
-            insufficient=self.insufficient,
-            unanswered=self.doubt[0] if self.doubt and self.doubted == "by_part" else "",
         )
 
     def structured(self, templates: AnswerTemplates, *, listed: bool = False) -> Draft:
         """The structured answer; with `listed`, what was found besides its quotes stands below it."""
-        return structured_draft(
-            templates,
-            self.variables(templates),
-            self.turn["language"],
-            opening=self.opening,
-            doubt=self.doubt,
-            doubted=self.doubted,
-            needs=self.needs,
-            listed=listed,
-        )
+        variables, language = self.variables(templates), self.turn["language"]
+        return structured_draft(templates, variables, language, self.ranking, opening=self.opening, listed=listed)
 
 
-def answer_messages(
-    prompts: Prompts,
-    options: Options,
-    turn: Turn,
-    evidence: Sequence[SourceResult],
-    conversation: Sequence[BaseMessage],
-    *,
-    token_limit: int,
-    clusters: Sequence[ClusterValue] = (),
-    divider: Divider | None = None,
-    per_source: bool = False,
-    model: BaseChatModel | None = None,
-) -> tuple[list[BaseMessage], int] | None:
-    """System prompt, conversation, evidence and question; and how many pieces of evidence did not fit `token_limit`.
+@dataclass(frozen=True)
+class AnswerPrompt:
+    """What a model is given, however much of the evidence it is shown.
 
-    With `per_source` the evidence of each source is a message of its own, in the order of their first pieces.
-
-    When they are too many tokens, the conversation goes first, then evidence from the end. None when even the first
-    piece of evidence does not fit: an answer without it would be made up.
-
-    The same turn gives the same bytes, whenever and wherever it is resumed: nothing here depends on a clock or on the
-    order of a set, and the fence around the evidence is the turn's.
+    Attributes:
+        prompts: hold its words.
+        options: of the turn.
+        turn: that is answered.
+        ranking: of the evidence.
+        per_source: whether the evidence of each source is a message of its own, in the order of their first pieces.
+        model: is asked, where that is known.
     """
-    earlier = [as_said(message) for message in conversation]
-    system = _system_text(prompts, options)
-    # Mid-size models forget a line of the system prompt behind so much evidence.
-    reminder = prompts.render("answer_reminder", require_citations=options.require_citations).strip()
-    shown = len(evidence)
-    while True:
-        blocks = _evidence_blocks(prompts, options, turn, evidence[:shown], clusters, divider, per_source=per_source)
-        blocks[-1] += f"\n\n{reminder}"
-        messages = prompt_messages(system, *blocks, turn["question"], before=earlier, model=model, name="evidence")
-        excess = tokens_of(messages) - token_limit
-        if excess <= 0:
-            return messages, len(evidence) - shown
-        if earlier:
-            earlier = earlier[2:]
-        elif shown <= 1:
-            return None
-        else:
-            shown = max(1, _fewer(evidence, shown, excess))
+
+    prompts: Prompts
+    options: Options
+    turn: Turn
+    ranking: Ranking = field(default_factory=lambda: EMPTY_RANKING)
+    per_source: bool = False
+    model: BaseChatModel | None = None
+
+    def messages(
+        self, evidence: Sequence[SourceResult], conversation: Sequence[BaseMessage], token_limit: int
+    ) -> tuple[list[BaseMessage], int] | None:
+        """System prompt, conversation, evidence and question; and how many pieces of evidence did not fit.
+
+        When they are too many tokens, the conversation goes first, then evidence from the end. None when even the first
+        piece of evidence does not fit: an answer without it would be made up.
+
+        The same turn gives the same bytes, whenever and wherever it is resumed: nothing here depends on a clock or on
+        the order of a set, and the fence around the evidence is the turn's.
+        """
+        earlier = [as_said(message) for message in conversation]
+        system, question = _system_text(self.prompts, self.options), self.turn["question"]
+        # Mid-size models forget a line of the system prompt behind so much evidence.
+        citing = self.options.require_citations
+        reminder = self.prompts.render("answer_reminder", require_citations=citing).strip()
+        shown = len(evidence)
+        while True:
+            blocks = self._blocks(evidence[:shown])
+            blocks[-1] += f"\n\n{reminder}"
+            messages = prompt_messages(system, *blocks, question, before=earlier, model=self.model, name="evidence")
+            excess = tokens_of(messages) - token_limit
+            if excess <= 0:
+                return messages, len(evidence) - shown
+            if earlier:
+                earlier = earlier[2:]
+            elif shown <= 1:
+                return None
+            else:
+                shown = max(1, _fewer(evidence, shown, excess))
+
+    def _blocks(self, evidence: Sequence[SourceResult]) -> list[str]:
+        labelled = list(enumerate(evidence, 1))
+        names = dict.fromkeys(result.source_name for result in evidence) if self.per_source else {}
+        blocks = [[(label, one) for label, one in labelled if one.source_name == name] for name in names]
+        return [self._text(block) for block in blocks or [labelled]]
+
+    def _text(self, evidence: Sequence[tuple[int, SourceResult]]) -> str:
+        clusters, form = self.ranking["clusters"], self.options.citation_format
+        opens = {one["labels"][0]: one for one in clusters}
+        closes = {_last_shown(one, len(evidence)) for one in clusters}
+        dividing = _dividing(self.ranking["divider"], evidence)
+        passages = [
+            {
+                "label": label,
+                "divider": dividing.get(label, ""),
+                "source_name": result.source_name,
+                "reference": reference(result, form),
+                "text": result.content,
+                "opens": opens.get(label),
+                "closes": label in closes,
+            }
+            for label, result in evidence
+        ]
+        # A turn that an earlier version began has its id alone.
+        fence = self.turn["fence"] or self.turn["id"]
+        return self.prompts.render("answer_evidence", fence=fence, passages=passages, citation_format=form).strip()
 
 
 def _fewer(evidence: Sequence[SourceResult], shown: int, excess: int) -> int:
@@ -182,22 +199,6 @@ def _system_text(prompts: Prompts, options: Options) -> str:
     ).strip()
 
 
-def _evidence_blocks(
-    prompts: Prompts,
-    options: Options,
-    turn: Turn,
-    evidence: Sequence[SourceResult],
-    clusters: Sequence[ClusterValue],
-    divider: Divider | None,
-    *,
-    per_source: bool,
-) -> list[str]:
-    labelled = list(enumerate(evidence, 1))
-    names = dict.fromkeys(result.source_name for result in evidence) if per_source else {}
-    blocks = [[(label, one) for label, one in labelled if one.source_name == name] for name in names] or [labelled]
-    return [_evidence_text(prompts, options, turn, block, clusters, divider) for block in blocks]
-
-
 def _last_shown(cluster: ClusterValue, shown: int) -> int:
     """The label behind which a cluster closes; one of which the token limit cut off the end, behind what is left."""
     return max((label for label in cluster["labels"] if label <= shown), default=cluster["labels"][0])
@@ -207,38 +208,6 @@ def _dividing(divider: Divider | None, evidence: Sequence[tuple[int, SourceResul
     """The line of `divider` by the label that it stands before, if any of `evidence` stands behind it."""
     behind = [label for label, _ in evidence if divider and label > divider["at"]]
     return {behind[0]: divider["text"]} if divider and behind else {}
-
-
-def _evidence_text(
-    prompts: Prompts,
-    options: Options,
-    turn: Turn,
-    evidence: Sequence[tuple[int, SourceResult]],
-    clusters: Sequence[ClusterValue],
-    divider: Divider | None,
-) -> str:
-    opens = {one["labels"][0]: one for one in clusters}
-    closes = {_last_shown(one, len(evidence)) for one in clusters}
-    dividing = _dividing(divider, evidence)
-    passages = [
-        {
-            "label": label,
-            "divider": dividing.get(label, ""),
-            "source_name": result.source_name,
-            "reference": reference(result, options.citation_format),
-            "text": result.content,
-            "opens": opens.get(label),
-            "closes": label in closes,
-        }
-        for label, result in evidence
-    ]
-    return prompts.render(
-        "answer_evidence",
-        # A turn that an earlier version began has its id alone.
-        fence=turn["fence"] or turn["id"],
-        passages=passages,
-        citation_format=options.citation_format,
-    ).strip()
 
 
 # Writing it.
@@ -266,18 +235,10 @@ async def write_answer(
     except ModelBudgetSpent as error:
         return _instead(task, templates, prompts.note("model_failed", language, reason=failure_of(error, "model")))
     correction = _correction_messages(task, prompts)
-    fitting = answer_messages(
-        prompts,
-        task.options,
-        task.turn,
-        task.evidence,
-        task.conversation,
-        token_limit=max(left - ANSWER_RESERVE, left // 2) - tokens_of(correction),
-        clusters=task.clusters,
-        divider=task.divider,
-        per_source=settings.synthesis.evidence_per_source,
-        model=model,
-    )
+    per_source = settings.synthesis.evidence_per_source
+    prompt = AnswerPrompt(prompts, task.options, task.turn, task.ranking, per_source, model)
+    token_limit = max(left - ANSWER_RESERVE, left // 2) - tokens_of(correction)
+    fitting = prompt.messages(task.evidence, task.conversation, token_limit)
     if fitting is None:
         reason = prompts.note("evidence_cut", language, count=len(task.evidence))
         return _instead(task, templates, reason)
@@ -453,9 +414,8 @@ def _abstained(task: Assignment, written: Written, templates: AnswerTemplates, n
         draft = _draft(task, written, None, templates, [told, *notes])
     else:
         # A template of the user's would take the evidence for an answer.
-        draft = structured_draft(
-            templates.built_in(), task.variables(templates.built_in()), language, doubt=(), needs=task.needs
-        )
+        doubtful: Ranking = {**task.ranking, "doubt": [], "doubted": None}
+        draft = structured_draft(templates.built_in(), task.variables(templates.built_in()), language, doubtful)
         draft["notes"] = [told, *notes]
     return {**draft, "outcome": "insufficient"}
 

@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from groundgraph.answers.gated_model import GATED
 from groundgraph.answers.provenance import turn_of_thread
-from groundgraph.answers.write_answer import answer_messages
+from groundgraph.answers.write_answer import AnswerPrompt
 from groundgraph.bot.log import QueryLog
 from groundgraph.bot.sources import DOCSTORE, MEMORY, BotStore
 from groundgraph.core.characters import clean_text
@@ -85,12 +85,10 @@ def composed_messages(resources: Resources, record: Mapping[str, Any], context: 
     turn_id = turn_of_thread(record)
     turn: Turn = {**EMPTY_TURN, "id": turn_id, "fence": fence_of(turn_id), "question": record["question"]}
     options = options_in_force(settings, {}, context)
+    prompt = AnswerPrompt(resources.prompts, options, turn, per_source=settings.synthesis.evidence_per_source)
 
     def composed(evidence: Sequence[SourceResult], token_limit: int) -> list[BaseMessage] | None:
-        per_source = settings.synthesis.evidence_per_source
-        shown = answer_messages(
-            resources.prompts, options, turn, evidence, (), token_limit=token_limit, per_source=per_source
-        )
+        shown = prompt.messages(evidence, (), token_limit)
         return shown[0] if shown else None
 
     # A single piece that is too long is left out, as it would be in the turn.

@@ -58,25 +58,11 @@ async def assignment(
     scope = evidence_scope(settings, runtime, turn["options"])
     results = await evidence.results(runtime.store, state["ranking"]["refs"], state.get("bodies"), scope=scope)
     conversation = recent_conversation(state["messages"], turn, settings.intent.max_context_turns)
-    intent = state["intent"]
+    intent, metadata = state["intent"], state.get("metadata", {})
     ranking = state["ranking"]
     results = [_with_nearness(one, ref[0], ranking) for one, ref in zip(results, ranking["refs"], strict=True)]
     calls = [*intent["calls"], *retrieval_calls(state["retrievals"]), *ranking["calls"]]
-    return Assignment(
-        turn,
-        options,
-        results,
-        conversation,
-        state.get("metadata", {}),
-        intent,
-        calls,
-        clusters=ranking["clusters"],
-        divider=ranking["divider"],
-        doubt=ranking["doubt"],
-        doubted=ranking.get("doubted"),
-        needs=ranking["needs"],
-        insufficient=ranking["insufficient"],
-    )
+    return Assignment(turn, options, results, conversation, metadata, intent, calls, ranking)
 
 
 def _with_nearness(result: SourceResult, key: str, ranking: Ranking) -> SourceResult:
@@ -129,7 +115,7 @@ def answer_structured(
 
     async def write(task: Assignment) -> Draft:
         draft = task.structured(templates, listed=settings.synthesis.listing or task.asked_for_style)
-        return {**draft, "outcome": "insufficient"} if task.insufficient else draft
+        return {**draft, "outcome": "insufficient"} if task.ranking["insufficient"] else draft
 
     return answering("structured", write, settings, evidence)
 
