@@ -247,6 +247,29 @@ class AskExtractor:
         found = await run_blocking(self.extractor, told)
         return await found if isinstance(found, Awaitable) else found
 
+    async def recorded(
+        self,
+        role: str,
+        prompt: list[BaseMessage],
+        schema: dict[str, Any],
+        settings: Settings,
+        record: Callable[[ModelCall], object],
+    ) -> Any:
+        """The reply within the bounds of `settings`; `record` takes the record of the call.
+
+        Raises:
+            ModelError: see `recorded_call`.
+        """
+        return await recorded_call(
+            role,
+            self.extractor,
+            lambda: self(prompt, schema),
+            record,
+            partial(tokens_used, prompt),
+            limit=settings.deadlines.model,
+            attempts=settings.limits.attempts,
+        )
+
 
 # The JSON schema of an intent that a model fills in, with a filter for every field that a source declares.
 
@@ -413,15 +436,7 @@ class ExtractIntent:
         self, role: str, prompt: list[BaseMessage], schema: dict[str, Any], calls: list[ModelCall]
     ) -> Any:
         tokens_left(self.settings.limits, calls)
-        return await recorded_call(
-            role,
-            self.ask.extractor,
-            lambda: self.ask(prompt, schema),
-            calls.append,
-            partial(tokens_used, prompt),
-            limit=self.settings.deadlines.model,
-            attempts=self.settings.limits.attempts,
-        )
+        return await self.ask.recorded(role, prompt, schema, self.settings, calls.append)
 
 
 def tokens_used(prompt: list[BaseMessage], reply: Any) -> dict[str, Any]:

@@ -7,19 +7,19 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from groundgraph.answers.extract_intent import AskExtractor, closed, condition_schema, objects_in, tokens_used
+from groundgraph.answers.extract_intent import AskExtractor, closed, condition_schema, objects_in
 from groundgraph.answers.extracted_filters import EMPTY, extracted_filters
 from groundgraph.answers.ground_fields import DateGround, UserWords
 from groundgraph.core.computation import FUNCTIONS, MOST_GROUPS, ORDERS, ComputableTable, Proposal
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.evidence import SourceResult
-from groundgraph.models.call_model import note_chain_call, recorded_call, take_chain_call
+from groundgraph.models.call_model import note_chain_call, take_chain_call
 from groundgraph.models.replies import prompt_messages
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
@@ -180,7 +180,8 @@ class ProposeComputation:
         schema = proposal_schema(tables)
         prompt = prompt_messages(self.prompts.render("propose_computation", tables=tables), question)
         for role in ("propose_computation", "repair_computation"):
-            reply = await self._called(role, prompt, schema)
+            take_chain_call()
+            reply = await self.ask.recorded(role, prompt, schema, self.settings, note_chain_call)
             given = next(objects_in(reply), None)
             if given is not None and given.get("function") == NONE:
                 return None
@@ -194,18 +195,6 @@ class ProposeComputation:
         said = str(reply.text if isinstance(reply, AIMessage) else reply)[:_SHOWN_CHARS]
         told = HumanMessage(self.prompts.render("repair_computation", reason=reason))
         return [AIMessage(said), told] if said.strip() else [told]
-
-    async def _called(self, role: str, prompt: list[BaseMessage], schema: dict[str, Any]) -> Any:
-        take_chain_call()
-        return await recorded_call(
-            role,
-            self.ask.extractor,
-            lambda: self.ask(prompt, schema),
-            note_chain_call,
-            partial(tokens_used, prompt),
-            limit=self.settings.deadlines.model,
-            attempts=self.settings.limits.attempts,
-        )
 
 
 # Whether a proposal accounts for every word of the question: a number over too many rows, or by another function, looks

@@ -27,6 +27,8 @@ MAX_DROPPED = 20
 _MOST_DIGITS = 18
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 # The index parameters in an intent's raw data come from templates and code, never from a model.
+# What a model chooses beside the filters, with the cues that support it and what there is to choose from.
+_CHOICES: dict[str, tuple[str, Sequence[str]]] = {"scope": ("scope", SCOPES), "output_style": ("style", STYLES)}
 _NOT_THE_MODELS = "topic_index"
 
 
@@ -60,8 +62,7 @@ def extracted_intent(
     said = UserWords(turn["question"])
     days = DateGround(turn["question"], day_of(turn), _years(settings, turn, messages))
     found = extracted_filters(extraction.values.get("filters"), schemas, held, said, days)
-    scope = _chosen("scope", "scope", SCOPES, extraction, settings, said, found)
-    style = _chosen("output_style", "style", STYLES, extraction, settings, said, found)
+    scope, style = (_chosen(name, extraction, settings, said, found) for name in _CHOICES)
     for name, value in extraction.extra.items():
         found.drop(name, value, "undeclared", "an intent has no such key")
     return {
@@ -88,15 +89,10 @@ def _years(settings: IntentSettings, turn: Turn, messages: Sequence[BaseMessage]
 
 
 def _chosen(
-    name: str,
-    cues: str,
-    allowed: Sequence[str],
-    extraction: Extraction,
-    settings: IntentSettings,
-    said: UserWords,
-    found: ExtractedFilters,
+    name: str, extraction: Extraction, settings: IntentSettings, said: UserWords, found: ExtractedFilters
 ) -> str | None:
-    """The model's choice of one of `allowed`; None when it made none, or the user's words do not support it."""
+    """The model's choice of one of `_CHOICES`; None when it made none, or the user's words do not support it."""
+    cues, allowed = _CHOICES[name]
     value = extraction.values.get(name)
     if value in (None, "", [], {}):
         return None
