@@ -136,10 +136,14 @@ def joins(source: GroundedSource) -> bool:
 
 
 class NamedSource(GroundedSource):
-    """A source that keeps its name, and its type, which is that of its class unless it is given another."""
+    """A source that keeps what it is: its name, its type, which is that of its class unless it is given another, its
+    schema, the model that its vectors are from, and the store of its topics, as far as it has them."""
 
     _name: str
     _source_type: str
+    _schema: SourceSchema | None = None
+    _embedder: Embedder | None = None
+    _topics: TopicStore | None = None
 
     @property
     @override
@@ -150,6 +154,19 @@ class NamedSource(GroundedSource):
     @override
     def source_type(self) -> str:  # type: ignore[override]
         return self._source_type
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The model that the vectors are from; None where there are none, or a server makes those of questions."""
+        return self._embedder
+
+    @override
+    def get_schema(self) -> SourceSchema | None:
+        return self._schema
+
+    @override
+    def topic_store(self) -> TopicStore | None:
+        return self._topics
 
 
 class DelegatingSource(GroundedSource):

@@ -62,10 +62,6 @@ class InMemorySource(NamedSource):
             weight = idf(len(self._results), len(postings))
             self._postings[stem] = [(number, weight * part) for number, part in postings]
 
-    def get_schema(self) -> SourceSchema | None:
-        """The schema given at construction."""
-        return self._schema
-
     async def metadata_fields(self) -> set[str]:
         """Every metadata name that a record has."""
         return {name for result in self._results for name in result.metadata}

@@ -242,10 +242,6 @@ class LangChainSource(NamedSource):
         else:
             self._search = self._search_of(retriever_or_vector_store)
 
-    def get_schema(self) -> SourceSchema | None:
-        """The schema given at construction."""
-        return self._schema
-
     async def query(
         self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
     ) -> list[SourceResult]:

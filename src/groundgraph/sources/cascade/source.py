@@ -96,15 +96,6 @@ class CascadeSource(NamedSource):
         self._index: SectionIndex | None = None
         self._guard = threading.Lock()
 
-    @property
-    def embedder(self) -> Embedder | None:
-        """The model of the semantic stage; None when that does not run."""
-        return self._embedder
-
-    def get_schema(self) -> SourceSchema:
-        """`category`, `key` and `priority`."""
-        return self._schema
-
     async def metadata_fields(self) -> set[str]:
         """What results tell beside the content."""
         return set(METADATA_FIELDS)

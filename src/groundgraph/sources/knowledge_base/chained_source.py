@@ -234,15 +234,6 @@ class ChainedSource(NamedSource):
         self._chains = query_chains
         self._vector_weight = vector_weight
 
-    @property
-    def embedder(self) -> Embedder | None:
-        """The model that the base's vectors are from."""
-        return self._embedder
-
-    def get_schema(self) -> SourceSchema:
-        """`document` and the fields given at construction."""
-        return self._schema
-
     async def metadata_fields(self) -> set[str]:
         """The names that the source itself gives and those of the metadata of documents, pages and records."""
         return await self._searcher.metadata_fields()

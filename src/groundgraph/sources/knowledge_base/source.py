@@ -188,10 +188,6 @@ class KnowledgeBaseSource(ChainedSource):
         super().__init__(searcher, **options)
         self._topics = FileTopicStore(self, searcher.blocking)
 
-    def topic_store(self) -> FileTopicStore:
-        """The headings and vectors of the file."""
-        return self._topics
-
 
 # A knowledge base as an entry of `sources:`.
 

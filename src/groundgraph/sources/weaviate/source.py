@@ -8,8 +8,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from typing_extensions import override
-
 from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, Problem, SchemaChanged, ScopeMissing
 from groundgraph.core.evidence import SourceResult
@@ -110,6 +108,8 @@ class WeaviateSource(NamedSource):
     """
 
     _source_type = SOURCE_TYPE
+    _schema: SourceSchema
+    _topics: WeaviateTopicStore
 
     def __init__(
         self,
@@ -247,15 +247,6 @@ class WeaviateSource(NamedSource):
     def wanted(self) -> Wanted:
         """What was configured."""
         return self._wanted
-
-    @property
-    def embedder(self) -> Embedder | None:
-        """The model that the vectors are from; None where the server makes those of questions."""
-        return self._embedder
-
-    @override
-    def topic_store(self) -> WeaviateTopicStore:
-        return self._topics
 
     def topic_refusal(self, *, headings: bool, vectors: bool) -> str:
         """See `GroundedSource.topic_refusal`: headings need a mapping that names them and their order."""

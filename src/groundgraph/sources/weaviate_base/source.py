@@ -149,14 +149,12 @@ class WeaviateBaseSource(ChainedSource):
         place: where the base is.
     """
 
+    _topics: BaseTopicStore
+
     def __init__(self, place: BasePlace, **options: Unpack[ChainedOptions]) -> None:
         self._weaviate = WeaviateSearcher(place, options.get("name", DEFAULT_NAME))
         super().__init__(self._weaviate, **options)
         self._topics = BaseTopicStore(self, self._weaviate)
-
-    def topic_store(self) -> BaseTopicStore:
-        """The headings and vectors of the base."""
-        return self._topics
 
     async def load(self) -> None:
         """Load the client library, which takes a second and is no part of the server's answer."""
