@@ -14,10 +14,10 @@ import socket
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal, NotRequired
+from typing import Any, Literal, NotRequired, TypeVar
 
 from typing_extensions import TypedDict
 
@@ -350,15 +350,23 @@ NOTHING_LACKING = frozenset({"categories", "heading_choice", "files"})
 _collected: ContextVar[list[Degradation] | None] = ContextVar("groundgraph_degraded", default=None)
 
 
+T = TypeVar("T")
+
+
 @contextmanager
-def collect_degradations() -> Iterator[list[Degradation]]:
-    """What `degraded` is told inside, each once."""
-    found: list[Degradation] = []
-    token = _collected.set(found)
+def collecting(told: ContextVar[list[T] | None]) -> Iterator[list[T]]:
+    """A list that is the value of `told` inside, also in the tasks that are started there."""
+    found: list[T] = []
+    token = told.set(found)
     try:
         yield found
     finally:
-        _collected.reset(token)
+        told.reset(token)
+
+
+def collect_degradations() -> AbstractContextManager[list[Degradation]]:
+    """What `degraded` is told inside, each once."""
+    return collecting(_collected)
 
 
 def degraded_by(source: str, part: str, error: BaseException) -> str:

@@ -6,8 +6,8 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +21,7 @@ from tenacity.wait import wait_exponential, wait_random
 
 from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import ModelBudgetSpent, ModelError, ModelTimeout
-from groundgraph.core.failure import described, is_transient, retry_after, tell_failure
+from groundgraph.core.failure import collecting, described, is_transient, retry_after, tell_failure
 from groundgraph.core.turn_values import ModelCall
 from groundgraph.models.replies import (
     ask_for_object,
@@ -294,15 +294,9 @@ def note_chain_call(call: ModelCall) -> None:
         found.append(call)
 
 
-@contextmanager
-def collect_chain_calls() -> Iterator[list[ModelCall]]:
+def collect_chain_calls() -> AbstractContextManager[list[ModelCall]]:
     """The calls that chains make inside, across the tasks that they start."""
-    found: list[ModelCall] = []
-    token = _collected.set(found)
-    try:
-        yield found
-    finally:
-        _collected.reset(token)
+    return collecting(_collected)
 
 
 @dataclass(frozen=True)
