@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from filled_base import check_counts, folder_of
 from held_file import held_file
 
-from groundgraph.core.document import Document
+from groundgraph.core.document import DOCUMENTS, Document
 from groundgraph.core.errors import StorageLocked
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.graph.ingest import counting, ingest_documents, ingest_graph, run_ingest
+from groundgraph.ingest.builtin_chains import ingest_chains
 from groundgraph.ingest.chunkers import HeadingChunker, WholeTextChunker
 from groundgraph.settings.load_settings import load_settings
+from groundgraph.settings.settings import Settings
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 
 pytestmark = pytest.mark.covers("K1")
@@ -28,6 +31,10 @@ async def ingest_paths(path, paths, *, base_dir, on_progress=None, **given):
     graph = ingest_graph(settings)
     listener = counting(on_progress) if on_progress else None
     return await run_ingest(graph, {"paths": paths, **given}, on_event=listener)
+
+
+def cut_by(chunker):
+    return replace(ingest_chains(Settings(), DOCUMENTS), chunker=chunker)
 
 
 async def found(path: Path, question: str) -> list[str]:
@@ -144,8 +151,8 @@ async def test_one_bad_document_is_reported_and_the_rest_is_kept(tmp_path, bad):
     if bad == "surrogate":
         texts["d500"] = "half a pair \ud800"
     documents = (Document(name, text) for name, text in texts.items())
-    chunker = BrokenChunker() if bad == "chunker" else None
-    report = await ingest_documents(tmp_path / "kb.sqlite", documents, chunker=chunker)
+    chains = cut_by(BrokenChunker() if bad == "chunker" else HeadingChunker())
+    report = await ingest_documents(tmp_path / "kb.sqlite", documents, chains=chains)
     assert (report.documents, report.written) == (999, 999)
     [failed] = report.failed
     assert failed["document"] == "d500"
@@ -197,8 +204,8 @@ async def test_a_changed_chunk_size_or_chunker_cuts_an_unchanged_document_again(
     kb = tmp_path / "kb.sqlite"
     document = Document("d", "One sentence here. " * 50)
     assert (await ingest_documents(kb, [document])).chunks == 2
-    assert (await ingest_documents(kb, [document], max_chunk_size=200)).written == 1
-    report = await ingest_documents(kb, [document], chunker=WholeTextChunker())
+    assert (await ingest_documents(kb, [document], chains=cut_by(HeadingChunker(200)))).written == 1
+    report = await ingest_documents(kb, [document], chains=cut_by(WholeTextChunker()))
     assert (report.written, report.chunks, tables(kb)[3][0][0]) == (1, 1, 1)
 
 

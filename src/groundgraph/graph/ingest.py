@@ -16,7 +16,7 @@ from langgraph.store.base import BaseStore
 from pydantic import Field
 from typing_extensions import TypedDict, override
 
-from groundgraph.core.chain import Chunker, IngestChains
+from groundgraph.core.chain import IngestChains
 from groundgraph.core.document import DOCUMENTS, Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem
@@ -28,7 +28,6 @@ from groundgraph.graph.parts import GraphParts, Models, Parts, takes
 from groundgraph.graph.state import Lifetime
 from groundgraph.graph.traced_runs import traced_runs
 from groundgraph.ingest.builtin_chains import ingest_chains
-from groundgraph.ingest.chunkers import DEFAULT_MAX_CHUNK_SIZE, HeadingChunker
 from groundgraph.ingest.ingest_report import IngestReport, ReportValues, combined
 from groundgraph.ingest.readers import Readers
 from groundgraph.nodes.ingest.cut_chunks import cut_chunks
@@ -301,8 +300,6 @@ async def ingest_documents(
     path_of_sqlite: str | Path,
     documents: Iterable[Document] | AsyncIterable[Document],
     *,
-    max_chunk_size: int = DEFAULT_MAX_CHUNK_SIZE,
-    chunker: Chunker | None = None,
     chains: IngestChains | None = None,
     embedder: Embedder | None = None,
     on_progress: Progress | None = None,
@@ -316,9 +313,7 @@ async def ingest_documents(
     Args:
         path_of_sqlite: the file, created when it is not there.
         documents: the documents.
-        max_chunk_size: characters that no chunk exceeds; used unless a `chunker` is given.
-        chunker: another way to cut, for example `WholeTextChunker()`.
-        chains: all three chains, in place of the two arguments above.
+        chains: how they are cut and by what they are found; those of `Settings()` when absent.
         embedder: an embedding model; None for a base that is searched by words alone.
         on_progress: called on the event loop for each document that is dealt with.
         lock_timeout: seconds to wait for another process that writes.
@@ -330,7 +325,7 @@ async def ingest_documents(
     """
     path = Path(path_of_sqlite)
     settings = Settings()
-    used = chains or replace(ingest_chains(settings, DOCUMENTS), chunker=chunker or HeadingChunker(max_chunk_size))
+    used = chains or ingest_chains(settings, DOCUMENTS)
     resources = IngestResources(
         settings,
         SharedStore(lambda: EmbeddedStore(path, lock_timeout=lock_timeout), path),

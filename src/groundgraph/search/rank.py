@@ -514,30 +514,19 @@ def seeds_of(question: Question, kept: int | None, most: int | None = None) -> l
 
 
 def by_seeds(
-    scorer: Scorer,
-    question: Question,
-    seeds: Sequence[str],
-    look: Callable[[Sequence[str]], Sequence[Passage]],
-    *,
-    top_k: int,
-    threshold: float = 0.0,
+    question: Question, seeds: Sequence[str], look: Callable[[Sequence[str]], Sequence[Passage]], *, top_k: int
 ) -> Sequence[Passage]:
-    """What `look` finds for the seeds; for all stems of `question` when too few of that reach the threshold.
+    """What `look` finds for the seeds; for all stems of `question` when those are fewer passages than `top_k`.
 
     Args:
-        scorer: of the question.
         question: as it is asked.
         seeds: from `seeds_of`.
         look: gives the passages that hold one of some stems.
         top_k: how many are enough.
-        threshold: the relevance that they need.
     """
     passages = look(seeds)
-    if len(seeds) == len(question.df) or sum(one.share >= threshold for one in passages) >= top_k:
-        return passages
-    # What only the other stems find holds none of the seeds.
-    others = question.df.keys() - set(seeds)
-    return look(list(question.df)) if scorer.relevance(others) >= threshold else passages
+    enough = len(seeds) == len(question.df) or len(passages) >= top_k
+    return passages if enough else look(list(question.df))
 
 
 def add_frequencies(connection: sqlite3.Connection, key: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:

@@ -44,9 +44,9 @@ def coverage(weights: Mapping[str, float], present: Collection[str]) -> float:
     return sum(weight for stem, weight in weights.items() if stem in present) / total if total else 0.0
 
 
-def bm25(frequency: int, length: int, average_length: float, *, k1: float = 1.2, b: float = 0.75) -> float:
+def bm25(frequency: int, length: int, average_length: float, *, k1: float = 1.2) -> float:
     """The term-frequency part of Okapi BM25, to be multiplied by `idf` (Robertson and Zaragoza 2009, section 3)."""
-    norm = 1 - b + b * (length / average_length if average_length else 1.0)
+    norm = 0.25 + 0.75 * (length / average_length if average_length else 1.0)
     return frequency * (k1 + 1) / (frequency + k1 * norm)
 
 

@@ -199,7 +199,7 @@ class NativeEngine(SqlEngine):
         passages: Sequence[Passage] = []
         if question.df:
             seeds = seeds_of(question, kept, _worth_ranking(kept))
-            passages = by_seeds(scorer, question, seeds, look, top_k=asked.top_k)
+            passages = by_seeds(question, seeds, look, top_k=asked.top_k)
         if near is None:
             return Pool(passages)
         # Each row once.
