@@ -33,7 +33,6 @@ def shown(texts: list[str], *clusters: ClusterValue, token_limit: int = 100_000)
     options = options_in_force(Settings(), {}, Context())
     prompt = AnswerPrompt(Prompts(), options, TURN, {**EMPTY_RANKING, "clusters": clusters})
     fitting = prompt.messages(results(*texts), [], token_limit)
-    assert fitting is not None
     return prompt_from_messages(fitting[0]).evidence
 
 

@@ -151,7 +151,6 @@ async def test_a_prompt_of_the_users_own_says_what_is_judged(tmp_path):
     }
     model = ScriptedChatModel("1: 2")
     reranker = query_chains(load_settings(settings), model=model).reranker
-    assert reranker is not None
     await reranker("red shoes", results("a"))
     assert model.calls[0].messages[0].text.startswith("Is the product what the user describes?\n")
     assert "1: 3" in model.calls[0].messages[0].text, "the format is not the user's to write"

@@ -53,7 +53,6 @@ def test_long_texts_in_a_table_are_no_rows() -> None:
 
 def test_rows_that_were_asked_for_are_quoted_in_order() -> None:
     found = stated_rows([_row(number, "stopped", asked_for=True) for number in range(1, 6)])
-    assert found is not None
     assert ([quote.label for quote in found.quotes], found.found) == ([1, 2, 3, 4, 5], 0)
     assert stated_rows([_row(1, "stopped")]) is None
 

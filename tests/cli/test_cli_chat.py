@@ -57,7 +57,6 @@ def test_a_chat_killed_in_the_middle_of_an_answer_loses_and_doubles_nothing(call
             cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             text=True,
         )  # fmt: skip
-        assert process.stdin is not None
         process.stdin.write("How often is pump 17 serviced?\n")
         process.stdin.flush()
         deadline = time.monotonic() + 200

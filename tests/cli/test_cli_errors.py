@@ -198,9 +198,7 @@ def test_a_reader_that_leaves_is_no_error(filled, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    assert process.stdout is not None
     process.stdout.close()
-    assert process.stderr is not None
     err = process.stderr.read()
     process.stderr.close()
     assert (process.wait(timeout=200), err) == (0, b"")

@@ -26,7 +26,6 @@ def test_ollama_on_this_machine_with_what_is_proposed(answer, tmp_path: Path) ->
     ran = answer("2", "", "", "")
     assert ran.code == 0
     llm = load_settings(tmp_path / "groundgraph.yaml").llm
-    assert llm is not None
     assert llm.given == {"provider": "ollama", "model": "qwen3:8b", "base_url": "http://127.0.0.1:11434"}
     assert "groundgraph.yaml is written" in ran.out
     assert "Everything that is needed is there" in ran.out
@@ -47,7 +46,6 @@ def test_a_folder_that_holds_no_model_is_written_and_told(answer, tmp_path: Path
     assert ran.code == 1
     assert "there is no folder" in ran.out
     section = load_settings(tmp_path / "groundgraph.yaml").embeddings
-    assert section is not None
     assert (section.full_name, str(section.folder)) == ("fastembed:mini", "models/mini")
 
 

@@ -79,13 +79,10 @@ def test_stages_that_need_a_model_are_a_notice_where_none_is_configured(tmp_path
 
 def test_the_minimal_configuration_loads():
     settings = load_settings(MINIMAL)
-    assert settings.llm is not None
     assert (settings.llm.provider, settings.llm.model) == ("ollama", "llama3.2")
-    assert settings.knowledge_base is not None
     assert settings.knowledge_base.path == Path("docs")
     assert settings.knowledge_base.chunker.strategy == "markdown"
     assert settings.intent.domain_context == "OAuth 2.0 authorization framework"
-    assert settings.embedding_model is not None
     assert settings.embedding_model.full_name == "ollama:mxbai-embed-large"
 
 

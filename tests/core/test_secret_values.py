@@ -81,7 +81,6 @@ def test_a_secret_in_the_environment_is_used_and_not_shown(file, monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_SOURCES__CASE_DB__PASSWORD", SECRET)
     monkeypatch.setenv("GROUNDGRAPH_SOURCES__CASE_DB__HEADERS__X_KEY", SECRET)
     settings = load_settings(path)
-    assert settings.llm is not None
     assert settings.llm.model_extra == {"api_key": SECRET}
     assert settings.sources[0].options == {"password": SECRET, "headers": {"x_key": SECRET}}
     monkeypatch.setenv("GROUNDGRAPH_RETRIEVAL__TOP_K", SECRET)
@@ -98,11 +97,9 @@ def test_secrets_may_be_files_and_a_variable_wins(file, tmp_path, monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_SECRETS_DIR", str(secrets))
     path = file("llm: {model: m}\n")
     settings = load_settings(path)
-    assert settings.llm is not None
     assert settings.llm.model_extra == {"api_key": SECRET}
     monkeypatch.setenv("GROUNDGRAPH_LLM__API_KEY", "other")
     settings = load_settings(path)
-    assert settings.llm is not None
     assert settings.llm.model_extra == {"api_key": "other"}
 
 

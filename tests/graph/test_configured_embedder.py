@@ -35,7 +35,6 @@ async def test_the_configured_model_embeds_over_the_wire_with_its_languages_and_
     with openai_stub() as stub:
         section = {**OPENAI, "base_url": stub.base_url, "languages": ["en"], "batch_size": 7}
         embedder = built(embeddings=section)
-        assert embedder is not None
         vectors = await embedder.embed_texts(["a pump", "a valve"])
     assert vectors.shape[0] == 2
     assert embedder.name == "openai:small"
@@ -48,7 +47,6 @@ async def test_one_layer_retries_and_it_is_not_the_sdks() -> None:
 
     with openai_stub(rules=[Rule("", Reply(status=500), role="embedding")]) as stub:
         embedder = built(embeddings={**OPENAI, "base_url": stub.base_url})
-        assert embedder is not None
         with pytest.raises(Exception, match="500"):
             await embedder.embed_query("a pump")
         assert len(stub.requests) == 1
@@ -56,7 +54,6 @@ async def test_one_layer_retries_and_it_is_not_the_sdks() -> None:
 
 def test_the_knowledge_base_may_have_a_model_of_its_own() -> None:
     embedder = built(embeddings=OPENAI, knowledge_base={"embeddings": {**OPENAI, "model": "own"}})
-    assert embedder is not None
     assert embedder.name == "openai:own"
     assert built() is None
     assert built(embeddings={**OPENAI, "provider": None, "model": "openai:small"}).name == "openai:small"  # type: ignore[union-attr]
@@ -113,7 +110,6 @@ async def test_a_local_model_is_read_on_first_use_and_once(monkeypatch: pytest.M
     _get_embeddings_class_creator.cache_clear()
     Local.made.clear()
     embedder = built(embeddings={"provider": "huggingface", "model": "mini", "cache_folder": "x"})
-    assert embedder is not None
     assert Local.made == []
     assert (await embedder.embed_query("a")).tolist() == [0.0, 1.0]
     assert (await embedder.embed_texts(["a"])).tolist() == [[1.0, 0.0]]
@@ -129,14 +125,12 @@ def test_a_local_model_whose_package_is_missing_is_refused_when_the_graph_is_bui
     assert "pip install langchain-huggingface" in refused(embeddings={"model": "huggingface:mini"})
     section = EmbeddingSettings(provider="huggingface", model="mini")
     problem = embedding_problem(section, "embeddings")
-    assert problem is not None
     assert problem.of_this_machine
 
 
 def test_a_model_from_python_stands_in_place_of_the_configured_one() -> None:
     settings = load_settings({"embeddings": {**OPENAI, "languages": ["en"], "batch_size": 5}})
     own = configured_embedder(settings, NgramEmbeddings())
-    assert own is not None
     assert (own.name, own.languages, own.batch_size) == ("NgramEmbeddings", frozenset({"en"}), 5)
     from langchain_openai import OpenAIEmbeddings
 

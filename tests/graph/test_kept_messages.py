@@ -51,7 +51,6 @@ def stored(value: Any) -> Any:
 def unread(messages: list[Any]) -> list[Any]:
     """`messages` as a graph is given them."""
     kept = KeptConversation("", {}, 0).after("1", [stored(messages)])
-    assert kept is not None
     value: list[Any] = kept.history()["seed"].value
     return value
 
@@ -123,9 +122,7 @@ WRITES: dict[str, list[Any]] = {
 def test_kept_messages_and_the_channel_combine_writes_as_langgraphs_reducer(writes: list[Any]) -> None:
     expected = _messages_delta_reducer([*SAID], writes)
     kept = KeptConversation("", {}, 0).after("1", [stored(SAID)])
-    assert kept is not None
     later = kept.after("2", stored(writes))
-    assert later is not None
     assert later.history()["seed"].value == expected
     assert later.size == sum(len(one.data) for one in later.messages.values())
     assert [*kept.messages] == [one.id for one in SAID], "what is kept does not change"
@@ -142,9 +139,7 @@ def test_kept_messages_and_the_channel_combine_writes_as_langgraphs_reducer(writ
 def test_all_messages_are_removed_at_once_as_by_add_messages(behind: list[Any]) -> None:
     write = [AIMessage("gone", id="g"), RemoveMessage(id=REMOVE_ALL_MESSAGES), *behind]
     kept = KeptConversation("", {}, 0).after("1", [stored(SAID)])
-    assert kept is not None
     later = kept.after("2", [stored(write)])
-    assert later is not None
     assert later.history()["seed"].value == behind == add_messages(SAID, write)  # type: ignore[arg-type]
     assert later.size == sum(len(one.data) for one in later.messages.values())
     channel = messages_channel().from_checkpoint(kept.history()["seed"])
@@ -163,7 +158,6 @@ def test_what_is_not_stored_as_a_message_with_an_id_is_not_kept(write: Any) -> N
 
 def test_the_one_read_longest_ago_gives_way() -> None:
     kept = KeptConversation("", {}, 0).after("1", [stored(SAID)])
-    assert kept is not None
     held = KeptConversations(most=2 * kept.size)
     for name in ("one", "two", "one", "three"):
         held.put(name, "", kept)

@@ -48,7 +48,6 @@ def loaded(settings: Mapping[str, Any]) -> Iterator[Callable[[float, float], Any
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         asking, telling = process.stdin, process.stdout
-        assert telling is not None
 
         def load(seconds: float, begin_within: float) -> Any:
             print(seconds, begin_within, file=asking, flush=True)

@@ -105,6 +105,5 @@ async def test_langchains_caches_keep_replies(monkeypatch: pytest.MonkeyPatch) -
     for chosen, asked in ((False, 3), ("memory", 1), (True, 1)):
         with wired("openai", default=ANSWER, cache=chosen) as (stub, llm):
             model = configured_model(ModelSettings(**llm), "llm")
-            assert model is not None
             assert [(await model.ainvoke("x")).text for _ in range(3)] == [ANSWER] * 3
         assert len(stub.requests) == asked

@@ -25,7 +25,6 @@ TURNS = st.lists(st.integers(1, 5), min_size=1, max_size=8)
 @given(TURNS, st.integers(1, 10))
 def test_the_last_turns_stay_with_their_inputs_and_all_before_them_goes(turns: list[int], keep: int) -> None:
     cut = cut_before(conversation(turns), keep)
-    assert cut is not None
     first = max(0, len(turns) - keep)
     assert cut.root.id == f"{first}-in"
     assert cut.turns == {f"t{turn}" for turn in range(first, len(turns))}
@@ -41,8 +40,6 @@ def test_a_branch_stays_when_it_was_forked_off_from_what_stays(
     branch = [TurnPoint("fork-1", "fork-0", "tf"), TurnPoint("fork-0", start.id, "tf")]
     cut = cut_before([points[0], *branch, *points[1:]], keep)
     alone = cut_before(points, keep)
-    assert cut is not None
-    assert alone is not None
     removed = {point.id for point in cut.removed}
     stays = start.id not in {point.id for point in alone.removed}
     assert ("fork-0" in removed, "fork-1" in removed) == (not stays, not stays)
@@ -53,7 +50,6 @@ def test_a_branch_stays_when_it_was_forked_off_from_what_stays(
 def test_a_checkpoint_put_again_below_itself_does_not_hold_it_up() -> None:
     loop = [TurnPoint("b", "a", "t"), TurnPoint("a", "b", "t")]
     cut = cut_before(loop, 1)
-    assert cut is not None
     assert cut.removed == ()
 
 

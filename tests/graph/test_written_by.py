@@ -28,8 +28,6 @@ VERSIONS = sorted(folder.name for folder in FIXTURES.iterdir() if (folder / "thr
 
 def _script() -> Any:
     spec = importlib.util.spec_from_file_location("write_fixtures", FIXTURES / "write_fixtures.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -170,7 +168,6 @@ async def test_what_an_earlier_version_wrote_behind_its_last_checkpoint_leads_on
     graph = turn_graph(load_settings({}), sources=[written.docs()], checkpointer=saver, store=InMemoryStore())
     await graph.ainvoke(written.asked(written.QUESTION), written.on("t"), interrupt_before=["retrieve_source"])
     saved = await saver.aget_tuple(written.on("t"))
-    assert saved is not None
     [task] = (await graph.aget_state(written.on("t"))).tasks
     retrieved = (await graph.builder.nodes["retrieve_source"].runnable.afunc(
         saved.checkpoint["channel_values"]["__pregel_tasks"][0].arg, runtime=Runtime()
@@ -190,7 +187,6 @@ async def test_with_any_saver_a_step_that_the_graph_lacks_is_named_also_by_what_
     await enhanced.ainvoke(written.asked(written.QUESTION), written.on("t"), interrupt_before=[stop])
     if behind == "its writes":
         saved = await saver.aget_tuple(written.on("t"))
-        assert saved is not None
         [task] = (await enhanced.aget_state(written.on("t"))).tasks
         await saver.aput_writes(saved.config, [("branch:to:rewrite_question", None)], task.id)
     graph = turn_graph(load_settings(settings), **parts)

@@ -42,8 +42,6 @@ PLAIN: dict[str, Any] = {"synthesis": {"style": "structured", "listing": False},
 def module_of(name: str) -> ModuleType:
     """The module of the tests of the same router on its own server."""
     spec = importlib.util.spec_from_file_location(f"own_{name}", ROOT / "tests" / "serve" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # Data classes look for their module there.
     sys.modules[spec.name] = module

@@ -86,7 +86,6 @@ async def test_an_ingest_of_what_did_not_change_writes_and_embeds_nothing(folder
     first = await ingest(settings, model)
     assert (first.written, first.failed, model.embedded) == (3, [], first.chunks)
     place = knowledge_base_file(settings).place
-    assert place is not None
     before = await objects_of(place, place.chunks(1))
     again = await ingest(settings, model)
     assert (again.written, again.unchanged, model.embedded) == (0, 3, first.chunks)
@@ -242,5 +241,4 @@ def test_several_bases_in_weaviate_need_collections_of_their_own(folder, weaviat
         assert report.written == written
     assert (folder / "c.sqlite").exists()
     place = knowledge_base_file(settings, "b").place
-    assert place is not None
     assert len(object_ids(place, place.documents)) == 3

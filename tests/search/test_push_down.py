@@ -176,7 +176,6 @@ def test_a_field_that_is_not_there_satisfies_not_alone():
     for condition in ("a", {"gte": 1}, {"contains": ""}, {"not": "a", "lt": 1}):
         pushed = push_down({"gone": condition}, {}, InMemory())
         assert pushed.exact
-        assert pushed.condition is not None
         assert not pushed.condition({})
 
 
@@ -184,7 +183,6 @@ def test_a_time_that_cannot_be_told_still_leaves_the_days_that_are_far_from_it()
     filters = check_filters(SCHEMA, {"at": {"gte": "2024-02-28T10:00:00+02:00"}}, source="rows")
     pushed = push_down(filters, {"at": "at"}, Folding())
     assert not pushed.exact
-    assert pushed.condition is not None
     assert not pushed.condition({"at": "2024-02-20T10:00:00+02:00"})
 
 
@@ -199,6 +197,5 @@ def test_many_times_are_decided_in_one_span():
     times = [f"2026-03-01T12:{n // 60:02}:{n % 60:02}Z" for n in range(400)]
     pushed = push_down(check_filters(SCHEMA, {"at": times}, source="rows"), {"at": "at"}, Counting())
     assert asked == [400]
-    assert pushed.condition is not None
     assert pushed.condition({"at": "2026-03-01T14:00:07+02:00"})
     assert not pushed.condition({"at": "2026-03-01T14:00:07Z"})

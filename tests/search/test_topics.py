@@ -75,7 +75,6 @@ async def test_turns_that_wait_together_wait_for_one_reading_that_outlives_them(
 async def test_a_vector_is_the_mean_of_those_of_a_passage_and_has_the_length_one():
     store = Store(row("a1", vectors=[3.0, 4.0]), row("a2", vectors=[[1.0, 0.0], [0.0, 1.0]]), row("a3"))
     vectors = await store.vectors()
-    assert vectors is not None
     assert list(vectors.ids) == ["a1", "a2"]
     assert vectors.rows.dtype == np.float32
     assert vectors.rows == pytest.approx(np.array([[0.6, 0.8], [0.5**0.5, 0.5**0.5]]))

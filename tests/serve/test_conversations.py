@@ -132,7 +132,6 @@ async def test_a_conversation_is_forgotten_with_its_title_its_branches_and_its_m
         else:
             await forget_thread(graph, thread)
         assert await conversations.threads(NOBODY) == []
-        assert graph.store is not None
         assert await graph.store.asearch(("groundgraph",)) == []
         with pytest.raises(NotFound):
             await conversations.turns(NOBODY, thread)
@@ -155,7 +154,6 @@ async def test_a_conversation_that_is_deleted_when_a_question_has_just_come_stay
             with pytest.raises(NotFound):
                 async for _ in events:
                     pass
-        assert graph.store is not None
         assert await graph.store.asearch(("groundgraph",)) == []
         assert not (await graph.aget_state({"configurable": {"thread_id": thread}})).values
 
@@ -167,7 +165,6 @@ async def test_what_comes_while_its_conversation_is_deleted_brings_nothing_back(
         conversations = GraphConversations(graph)
         thread = (await conversations.start(NOBODY, QUESTION)).id
         turn = await take(conversations, thread, QUESTION)
-        assert graph.store is not None
         read = graph.store.aget
 
         async def deleted_behind(*arguments: Any, **options: Any) -> Any:

@@ -280,7 +280,6 @@ class Searched(Engine):
         runner: asyncio.Runner,
     ) -> None:
         schema = source.get_schema()
-        assert schema is not None
         self.source, self.question, self.operands, self.runner = source, question, operands, runner
         self.kinds = {name: spec.get("type", "string") for name, spec in schema.fields.items()}
         self.everything = self._found({})

@@ -87,7 +87,6 @@ class PostgresServer:
 
     def kill(self) -> None:
         """End it as `kill -9` does, its children with it."""
-        assert self._process is not None
         # Its children have sessions of their own; left alone they would still answer for a moment, and hold the shared
         # memory that the next start asks for. Halted, it makes no new ones.
         _send(self._process.pid, signal.SIGSTOP)
@@ -140,7 +139,6 @@ class PostgresServer:
                     cursor.executemany(statement, listed)
 
     def _wait(self) -> None:
-        assert self._process is not None
         ends_at = time.monotonic() + STARTS_WITHIN
         while time.monotonic() < ends_at:
             ready = subprocess.run(

@@ -48,7 +48,6 @@ def serve_process(folder: Path, *arguments: str) -> Iterator[ServeProcess]:
     with (folder / "serve.log").open("ab") as log:
         process = subprocess.Popen(command, cwd=folder, env=clean, stdout=subprocess.PIPE, stderr=log)
         try:
-            assert process.stdout is not None
             told = b""
             while not told.rstrip().endswith(b"}"):
                 line = process.stdout.readline()

@@ -133,12 +133,10 @@ class WeaviateServer:
 
     def freeze(self) -> None:
         """Let it hang: connections stay open and nothing answers."""
-        assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
         """Let it go on."""
-        assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
     def _end(self, how: signal.Signals) -> None:

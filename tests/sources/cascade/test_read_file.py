@@ -38,7 +38,6 @@ def wrong(folder: Path, text: str | bytes) -> list[tuple[str, int, int, str]]:
 def test_a_file_is_a_category_with_its_sections(tmp_path, shop):
     file, problems = read_file(shop / "pricing.yaml")
     assert problems == []
-    assert file is not None
     assert (file.category, file.title, file.description) == ("pricing", "Pricing", "What the plans cost.")
     [section] = file.sections
     assert (section.id, section.category_title, section.title) == ("pricing/monthly_rate", "Pricing", "Monthly rates")
@@ -54,7 +53,6 @@ def test_a_file_is_a_category_with_its_sections(tmp_path, shop):
 
 def test_a_sensitive_section_is_checked_and_then_left_out_but_its_key_is_taken(tmp_path, shop):
     file, _ = read_file(shop / "pricing.yaml")
-    assert file is not None
     assert [key for key, _ in file.keys] == ["monthly_rate", "margin"]
     assert [section.key for section in file.sections] == ["monthly_rate"]
     [(key, line, _, _)] = wrong(tmp_path, "sections:\n  a:\n    sensitive: true\n")

@@ -249,7 +249,6 @@ def test_both_type_names_build_the_source_without_opening_anything(kind):
     )
     assert (source.name, source.source_type) == ("docs", "knowledge_base")
     schema = source.get_schema()
-    assert schema is not None
     assert schema.fields["year"] == {"type": "integer"}
     assert schema.description == "Docs."
 

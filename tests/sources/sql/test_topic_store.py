@@ -274,7 +274,6 @@ async def test_records_in_memory_have_headings_too(tmp_path):
 async def test_rows_without_a_place_or_a_heading_come_last_and_alone(table):
     change(table, "INSERT INTO parts VALUES (60, 'guide', NULL, NULL, 'orphan', 'a')")
     store = source(table).topic_store()
-    assert store is not None
     outline = await store.outline()
     assert (outline.places[-1].id, outline.places[-1].headings) == ("parts/60", ())
     assert [place.id for place in outline.places] == [f"parts/{n}" for n in (*range(1, 9), 60)]

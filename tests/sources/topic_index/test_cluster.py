@@ -131,7 +131,6 @@ async def test_the_same_question_gives_the_same_answer(source, tmp_path):
 
 async def test_several_matching_texts_of_a_chunk_are_one_vector(source):
     stored = await source.topic_store().vectors()
-    assert stored is not None
     assert sorted(stored.ids) == sorted(f"{name}#0" for name in TEXTS)
     assert stored.rows.shape == (6, len(WORDS) + 1)
 

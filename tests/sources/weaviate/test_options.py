@@ -41,7 +41,6 @@ def test_every_option_builds_a_source() -> None:
         tenant_from="tenant", per_document=2, neighbours=1, consistency="quorum", request_timeout=5,
     )  # fmt: skip
     schema = source.get_schema()
-    assert schema is not None
     assert schema.fields["owner"] == {"type": "string"}
     assert (set(schema.fields), schema.required_fields) == ({"year", "owner", "tenant"}, ["tenant"])
     assert schema.description == "Manuals."

@@ -17,7 +17,6 @@ PARTS = ["BM25F_pump_frequency:2", "BM25F_pump_propLength:10"]
 @pytest.mark.parametrize("parts", list(permutations(PARTS)))
 def test_the_parts_of_an_explanation_are_read_in_any_order(parts: tuple[str, ...]) -> None:
     best = _best(SimpleNamespace(score=0.5, explain_score="".join(f", {part}" for part in parts)))
-    assert best is not None
     assert (best.score, best.frequency, best.length) == (0.5, 2.0, 10.0)
 
 

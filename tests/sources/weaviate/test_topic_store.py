@@ -152,9 +152,7 @@ async def test_a_cluster_is_found_by_the_stored_vectors(source, monkeypatch):
     assert ids(found) == ["guide/7", "guide/8"]
     assert found[0].scores["vector"] == pytest.approx(1.0, abs=0.01)
     stored = await source.topic_store().vectors()
-    assert stored is not None
     assert sorted(stored.ids) == sorted(f"guide/{number}" for number in range(len(GUIDE)))
-    assert source.embedder is not None
     assert source.embedder.model.written == [], "embedded once, by whoever filled it"
 
 
@@ -179,7 +177,6 @@ async def test_the_rows_of_a_multi_vector_are_averaged(server):
     source = over(server, "GuideMany", vector="many")
     assert ids(await ask(indexed(source, "cluster"), "pump impeller", 0.3)) == ["guide/7", "guide/8"]
     stored = await source.topic_store().vectors()
-    assert stored is not None
     assert stored.rows.shape == (3, len(WORDS) + 1)
 
 
