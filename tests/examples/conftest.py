@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from example_copy import copy_example
+from example_copy import copy_example, module_at
 
 from groundgraph import Settings, load_settings
 
@@ -31,11 +30,6 @@ class Example:
 def example(tmp_path: Path) -> Callable[[str], Example]:
     def copied(name: str) -> Example:
         folder = copy_example(name, tmp_path / name)
-        spec = importlib.util.spec_from_file_location(f"example_{name}", folder / "run.py")
-        assert spec
-        assert spec.loader
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return Example(folder, module)
+        return Example(folder, module_at(folder / "run.py", f"example_{name}"))
 
     return copied

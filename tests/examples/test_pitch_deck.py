@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 
 import pytest
@@ -20,6 +19,7 @@ from deck_model import (
     STAGES,
     form,
 )
+from example_copy import module_at
 
 from groundgraph import KnowledgeBase, retrieval_graph
 from groundgraph.ingest.load_document import load_document
@@ -127,9 +127,7 @@ async def test_without_a_model_pages_are_answered_from_the_articles_themselves(a
 
 
 def test_the_deck_is_what_its_script_writes(adviser):
-    spec = importlib.util.spec_from_file_location("make_deck", adviser.folder / "make_deck.py")
-    make_deck = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(make_deck)
+    make_deck = module_at(adviser.folder / "make_deck.py", "make_deck")
     own, made = adviser.folder / "deck.pdf", adviser.folder / "made.pdf"
     make_deck.write_deck(made)
     deck = load_document(own, "deck.pdf")

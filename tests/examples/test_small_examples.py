@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from example_copy import EXAMPLES, copy_example
+from example_copy import EXAMPLES, copy_example, module_at
 from plant_database import rows_of
 
 from groundgraph import KnowledgeBase, load_settings, register_chain, turn_graph
@@ -89,16 +89,13 @@ async def test_the_source_keeps_the_contract(rota):
 @pytest.fixture(scope="module")
 def faq(tmp_path_factory):
     """Once: a name of a chain can be registered once in a process."""
-    import importlib.util
     import shutil
     from pathlib import Path
 
     source = Path(__file__).parent.parent.parent / "examples" / "custom_chain"
     folder = tmp_path_factory.mktemp("chain") / "custom_chain"
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".groundgraph", "__pycache__"))
-    spec = importlib.util.spec_from_file_location("example_custom_chain", folder / "run.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = module_at(folder / "run.py", "example_custom_chain")
     register_chain("chunker", "question_and_answer", module.question_and_answer)
     register_chain("matching_text", "question", module.question)
     return folder, module, load_settings(folder / "groundgraph.yaml")

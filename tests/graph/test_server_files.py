@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import importlib.util
 import json
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from example_copy import module_at
 from langgraph.graph.state import CompiledStateGraph
 
 from groundgraph.storage.checkpoint_serializer import CHECKPOINT_TYPES
@@ -22,12 +22,7 @@ PROJECTS = [ROOT / "langgraph.json", ROOT / "examples" / "serve" / "langgraph.js
 
 @pytest.fixture(scope="module")
 def server_files() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("server_files", ROOT / "scripts" / "server_files.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(ROOT / "scripts" / "server_files.py", "server_files")
 
 
 @pytest.fixture(params=PROJECTS, ids=["root", "serve"])

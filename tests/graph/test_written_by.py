@@ -5,13 +5,12 @@ The files of a version stand in `tests/data/written_by`, with the script that wr
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
+from example_copy import module_at
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.runtime import Runtime
 from langgraph.store.memory import InMemoryStore
@@ -26,14 +25,7 @@ FIXTURES = Path(__file__).parent.parent / "data" / "written_by"
 VERSIONS = sorted(folder.name for folder in FIXTURES.iterdir() if (folder / "threads.sqlite").is_file())
 
 
-def _script() -> Any:
-    spec = importlib.util.spec_from_file_location("write_fixtures", FIXTURES / "write_fixtures.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-written = _script()
+written = module_at(FIXTURES / "write_fixtures.py", "write_fixtures")
 
 
 @pytest.fixture(params=VERSIONS)

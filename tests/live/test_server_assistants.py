@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -10,6 +9,7 @@ from typing import Any
 
 import openai
 import pytest
+from example_copy import module_at
 from langgraph_sdk import get_client
 
 from groundgraph.testing import OpenAIStub, openai_stub
@@ -30,12 +30,7 @@ sources:
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("create_assistants", SCRIPT)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(SCRIPT, "create_assistants")
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import inspect
 import json
 import os
-import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, contextmanager
@@ -19,7 +17,7 @@ import httpx
 import page_servers
 import pytest
 import yaml
-from example_copy import copy_example
+from example_copy import copy_example, module_at
 from langgraph_sdk import get_client
 from page_servers import address, folder, written  # noqa: F401 - fixtures
 from served import filled
@@ -41,12 +39,7 @@ PLAIN: dict[str, Any] = {"synthesis": {"style": "structured", "listing": False},
 
 def module_of(name: str) -> ModuleType:
     """The module of the tests of the same router on its own server."""
-    spec = importlib.util.spec_from_file_location(f"own_{name}", ROOT / "tests" / "serve" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    # Data classes look for their module there.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return module_at(ROOT / "tests" / "serve" / f"{name}.py", f"own_{name}")
 
 
 def taking(module: ModuleType) -> Iterator[tuple[str, Callable[..., None]]]:
