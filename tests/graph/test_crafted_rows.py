@@ -18,9 +18,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from postgres_fixture import postgres  # noqa: F401 - a fixture
-from turns import QUOTING, ask, docs
+from turns import ask, docs, settings_in
 
-from groundgraph import load_provenance, load_settings, open_graph, prune_checkpoints, turn_graph
+from groundgraph import load_provenance, open_graph, prune_checkpoints, turn_graph
 from groundgraph.core.errors import StorageDamaged
 from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
@@ -75,10 +75,6 @@ def test_no_crafted_row_of_postgresql_runs_whatever_the_environment_says(tmp_pat
     assert len(check(crafted(tmp_path, 1, "false", postgres.database("crafted")))) == 26
 
 
-def files(folder: Path):
-    return load_settings(QUOTING).model_copy(update={"base_dir": folder})
-
-
 def change(path: Path, statement: str, *values: object) -> None:
     with sqlite3.connect(path) as db:
         assert db.execute(statement, values).rowcount
@@ -102,30 +98,30 @@ async def test_a_saver_that_a_user_brings_is_checked_and_told_about(tmp_path: Pa
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
         # Without options, as the suite runs it, LangGraph's own serializer is strict.
         saver.serde = JsonPlusSerializer(**options)
-        turn_graph(files(tmp_path), sources=[docs()], checkpointer=saver)
+        turn_graph(settings_in(tmp_path), sources=[docs()], checkpointer=saver)
     assert ("can run code here" in caplog.text) is bool(options)
     assert ("serde=CheckpointSerializer()" in caplog.text) is bool(options)
     caplog.clear()
     in_memory = InMemorySaver(serde=JsonPlusSerializer(**options))
-    turn_graph(files(tmp_path), sources=[docs()], checkpointer=in_memory)
+    turn_graph(settings_in(tmp_path), sources=[docs()], checkpointer=in_memory)
     assert not caplog.text
 
 
 @pytest.mark.parametrize("value", ["{", "[1]", "{}", '{"content": 7}'])
 async def test_a_damaged_row_of_the_store_is_told_and_can_be_forgotten(tmp_path: Path, value: str) -> None:
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
         await ask(graph, on="hurt")
         await ask(graph, "pump 17", "other")
     store = tmp_path / ".groundgraph" / "evidence.sqlite"
     change(store, "UPDATE store SET value = ? WHERE prefix = 'groundgraph.provenance.hurt'", value)
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
         with pytest.raises(
             StorageDamaged, match=r"'hurt' cannot be read: the record of the turn '.*groundgraph forget"
         ):
             await load_provenance(graph, "hurt")
         assert (await load_provenance(graph, "other"))["outcome"]
     change(store, "UPDATE store SET value = ? WHERE prefix = 'groundgraph.evidence'", value)
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
         with pytest.raises(StorageDamaged, match=r"'other' cannot be read: the evidence .*groundgraph forget other"):
             await load_provenance(graph, "other")
         for name in ("hurt", "other"):
@@ -136,31 +132,31 @@ async def test_a_damaged_row_of_the_store_is_told_and_can_be_forgotten(tmp_path:
 
 
 async def test_the_texts_stay_while_another_conversation_cannot_be_read(tmp_path: Path) -> None:
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
         for name in ("hurt", "other"):
             await ask(graph, on=name)
         await graph.store.adelete(("groundgraph", "provenance", "hurt"), "no such turn")
     change(tmp_path / ".groundgraph" / "threads.sqlite", "UPDATE writes SET value = X'c1' WHERE thread_id = 'hurt'")
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
         assert (await forget_thread(graph, "other")).bodies == 0
         assert (await forget_thread(graph, "hurt")).checkpoints
 
 
 @pytest.mark.parametrize("file", ["threads.sqlite", "evidence.sqlite"])
 async def test_damaged_pages_of_a_file_are_told_with_its_name(tmp_path: Path, file: str) -> None:
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
         first = await ask(graph, on="t")
     path = tmp_path / ".groundgraph" / file
     content = path.read_bytes()
     path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
     with pytest.raises(StorageDamaged, match=f"{file}.*damaged"):
-        async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+        async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
             await load_provenance(graph, "t", first["provenance"]["turn_id"])
 
 
 @pytest.mark.parametrize("when", ["yesterday", "", "2024-13-01T00:00:00+00:00", 7, None], ids=str)
 async def test_a_checkpoint_without_a_date_is_told_and_the_other_conversations_are_pruned(tmp_path: Path, when) -> None:
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
         for name in ("hurt", "other"):
             for _ in range(2):
                 await ask(graph, on=name)
@@ -171,7 +167,7 @@ async def test_a_checkpoint_without_a_date_is_told_and_the_other_conversations_a
         whole = {**ormsgpack.unpackb(blob, ext_hook=ormsgpack.Ext), "ts": when}
         packed = ormsgpack.packb(whole, option=ormsgpack.OPT_NON_STR_KEYS)
         db.execute("UPDATE checkpoints SET checkpoint = ? WHERE rowid = ?", (packed, row))
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
         done = await prune_checkpoints(graph, keep_turns=1)
         assert done.records == done.threads == 1
         [(name, told)] = done.damaged.items()

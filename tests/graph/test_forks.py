@@ -12,9 +12,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 from parents import in_a_row
-from turns import QUESTION, QUOTING, ask, asking, docs, notes, thread
+from turns import QUESTION, QUOTING, ask, asking, docs, notes, settings_in, thread
 
-from groundgraph import load_provenance, load_settings, open_graph, prune_checkpoints, resume_turn, retrieval_graph
+from groundgraph import load_provenance, open_graph, prune_checkpoints, resume_turn, retrieval_graph
 from groundgraph.answers.provenance import provenance_namespace
 from groundgraph.core.errors import InputInvalid
 from groundgraph.graph.turn_runner import TurnRunner
@@ -283,7 +283,7 @@ async def test_a_turn_and_a_fork_that_were_killed_behind_their_record_are_record
 
 
 async def test_a_fork_in_a_file_is_kept_and_pruned_with_its_turn(tmp_path: Path) -> None:
-    settings = load_settings(QUOTING).model_copy(update={"base_dir": tmp_path})
+    settings = settings_in(tmp_path)
     async with open_graph(settings, sources=[docs()]) as graph:
         await ask(graph, "Who uses the authorization code grant of OAuth?", "t")
         await ask(graph, on="t")

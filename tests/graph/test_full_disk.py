@@ -15,9 +15,9 @@ import pytest
 from forks import run_command as command
 from forks import with_small_files, without_rights, without_room
 from psycopg_pool import AsyncConnectionPool
-from turns import QUOTING, ask, docs, thread
+from turns import ask, docs, settings_in, thread
 
-from groundgraph import load_provenance, load_settings, open_graph, turn_graph
+from groundgraph import load_provenance, open_graph, turn_graph
 from groundgraph.core.errors import StorageUnavailable
 from groundgraph.storage.postgres_storage import PooledPostgresSaver
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.covers("F4", "fault 90")
 
 @pytest.mark.parametrize("file", ["threads.sqlite", "evidence.sqlite"])
 async def test_a_full_disk_is_told_with_the_file_and_old_turns_are_readable(tmp_path: Path, file: str) -> None:
-    settings = load_settings(QUOTING).model_copy(update={"base_dir": tmp_path})
+    settings = settings_in(tmp_path)
     async with open_graph(settings, sources=[docs()]) as graph:
         first = await ask(graph, on="t")
         connection = (graph.checkpointer if file == "threads.sqlite" else graph.store).conn
@@ -157,7 +157,7 @@ class FullServer(AsyncConnectionPool):
     ],
 )
 async def test_a_postgresql_without_room_is_told_as_that_and_not_as_an_outage(tmp_path: Path, error, told) -> None:
-    settings = load_settings(QUOTING).model_copy(update={"base_dir": tmp_path})
+    settings = settings_in(tmp_path)
     saver = PooledPostgresSaver(FullServer(error), claims=None)
     graph = turn_graph(settings, sources=[docs()], checkpointer=saver)
     with pytest.raises(StorageUnavailable, match=rf"^PostgreSQL.* has no room left: {told} \({error}\).* make room"):

@@ -15,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
 from plant_database import rows_of
-from turns import QUOTING, ask, build, docs, thread
+from turns import QUOTING, ask, build, docs, settings_in, thread
 
 from groundgraph import InMemorySource, load_settings, open_graph, turn_graph
 from groundgraph.core.errors import ConfigurationError, StorageLocked, StorageUnavailable
@@ -127,7 +127,7 @@ async def test_a_thread_of_200_turns_grows_linearly(tmp_path: Path) -> None:
 
 
 async def test_open_graph_keeps_threads_evidence_and_records_over_restarts(tmp_path: Path) -> None:
-    settings = load_settings(QUOTING).model_copy(update={"base_dir": tmp_path})
+    settings = settings_in(tmp_path)
     async with open_graph(settings, sources=[docs()]) as graph:
         first = await ask(graph, on="t")
     async with open_graph(settings, sources=[docs()]) as graph:

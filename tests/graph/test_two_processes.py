@@ -14,9 +14,9 @@ import pytest
 import turns
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
-from turns import QUOTING, ask, asking, docs, thread
+from turns import QUOTING, ask, asking, docs, settings_in, thread
 
-from groundgraph import load_settings, open_graph
+from groundgraph import open_graph
 from groundgraph.core.errors import ThreadBusy, ThreadConflict
 from groundgraph.storage import sqlite_saver as thread_files
 from groundgraph.storage.sqlite_saver import ThreadFiles
@@ -154,7 +154,7 @@ async def test_two_processes_one_of_them_stopped_for_a_while_keep_every_turn_onc
     running[0].send_signal(signal.SIGCONT)
     told = [line for process in running for line in process.communicate(timeout=120)[0].splitlines()]
     assert {line.split()[0] for line in told} == {"kept"}, "no conflict, where files can be locked"
-    settings = load_settings(QUOTING).model_copy(update={"base_dir": tmp_path})
+    settings = settings_in(tmp_path)
     async with open_graph(settings, sources=[docs()]) as graph:
         messages = (await graph.aget_state(thread())).values["messages"]
     assert [message.type for message in messages] == ["human", "ai"] * 2 * turns

@@ -11,9 +11,9 @@ from typing import Any
 
 import ormsgpack
 import pytest
-from turns import ask, asking, docs, notes, thread
+from turns import ask, asking, docs, notes, settings_in, thread
 
-from groundgraph import load_provenance, load_settings, open_graph
+from groundgraph import load_provenance, open_graph
 from groundgraph.core.errors import InputInvalid, StorageDamaged
 from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.graph.resume import resume_turn
@@ -26,11 +26,6 @@ Turns = Callable[[Path], Coroutine[Any, Any, None]]
 Made = Callable[[Path, Turns], Coroutine[Any, Any, None]]
 KEPT = [name for name, life in lifetimes().items() if life.kind != "run"]
 OF_A_TURN = [name for name, life in lifetimes().items() if life.kind == "turn"]
-
-
-def files(folder: Path, **more: Any) -> Any:
-    settings = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}, **more}
-    return load_settings(settings).model_copy(update={"base_dir": folder})
 
 
 def put(folder: Path, channel: str, value: Any) -> None:
@@ -65,13 +60,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 async def stopped(folder: Path) -> None:
     """A turn of the thread "t" before its last step: every channel that lives for a turn is full."""
-    async with open_graph(files(folder), sources=[docs()]) as graph:
+    async with open_graph(settings_in(folder), sources=[docs()]) as graph:
         await graph.ainvoke(asking() | {"metadata": {"a": 1}}, thread(), interrupt_before=["record_turn"])
 
 
 async def two_turns(folder: Path) -> None:
     """The thread "t" behind its second turn, with all that its steps wrote."""
-    async with open_graph(files(folder), sources=[docs(), notes()]) as graph:
+    async with open_graph(settings_in(folder), sources=[docs(), notes()]) as graph:
         await graph.ainvoke(asking(), thread(), durability="sync")
         second = await graph.ainvoke(asking() | {"metadata": {"a": 1}}, thread(), durability="sync")
     assert second["outcome"] == "answered"
@@ -84,7 +79,7 @@ async def check_readers(folder: Path, row: str, *unhurt: str) -> None:
     """Every way of reading the thread "t", but for those `unhurt`, tells of `row`; another thread goes on, and "t" can
     be forgotten."""
     told = rf"'t' cannot be read: {row}.*groundgraph forget t$"
-    async with open_graph(files(folder), sources=[docs()]) as graph:
+    async with open_graph(settings_in(folder), sources=[docs()]) as graph:
         readers = {
             "resume": lambda: resume_turn(graph, "t"),
             "go on": lambda: graph.ainvoke(None, thread()),
@@ -119,7 +114,7 @@ async def test_a_new_turn_goes_on_from_nothing_that_a_turn_leaves_behind_and_so_
 ) -> None:
     await made(tmp_path, stopped)
     put(tmp_path, channel, "text")
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
         if way == "invoke":
             assert (await ask(graph, "pump 17", "t"))["outcome"] == "answered"
         else:
@@ -133,7 +128,7 @@ async def test_a_new_turn_goes_on_from_nothing_that_a_turn_leaves_behind_and_so_
 
 @pytest.mark.parametrize("channel", OF_A_TURN)
 async def test_a_new_turn_behind_a_damaged_review_goes_through(tmp_path: Path, channel: str) -> None:
-    reviewed = files(tmp_path, human_review={"support_below": 0.6}, synthesis={"style": "conversational"})
+    reviewed = settings_in(tmp_path, human_review={"support_below": 0.6}, synthesis={"style": "conversational"})
     weak, good = (
         ScriptedChatModel(f"{one} [1].") for one in ("The moon orbits a cheese", "OAuth has four grant types")
     )
@@ -147,7 +142,7 @@ async def test_a_new_turn_behind_a_damaged_review_goes_through(tmp_path: Path, c
 async def test_a_run_that_may_be_one_tried_again_is_refused_as_a_resume_is(tmp_path: Path, made: Made) -> None:
     await made(tmp_path, stopped)
     put(tmp_path, "ranking", "text")
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
         with pytest.raises(StorageDamaged, match="'ranking'"):
             await graph.ainvoke(asking(), thread() | {"metadata": {"run_id": "r"}})
 
@@ -191,7 +186,7 @@ async def test_a_mapping_that_is_wrong_inside_is_damage(tmp_path: Path, made: Ma
 
 @pytest.mark.parametrize(("channel", "value"), WRONG_INSIDE, ids=str)
 async def test_an_edit_that_is_wrong_inside_is_refused(tmp_path: Path, channel: str, value: Any) -> None:
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
         await graph.ainvoke(asking(), thread(), interrupt_before=["record_turn"])
         with pytest.raises(InputInvalid, match=f"'{channel}'"):
             await graph.aupdate_state(thread(), {channel: value})
@@ -199,7 +194,7 @@ async def test_an_edit_that_is_wrong_inside_is_refused(tmp_path: Path, channel: 
 
 
 async def test_a_state_has_every_key_and_storage_only_those_that_say_something(tmp_path: Path) -> None:
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
         await graph.ainvoke(asking(), thread(), interrupt_before=["record_turn"])
         state = (await graph.aget_state(thread())).values
     with closing(sqlite3.connect(tmp_path / ".groundgraph" / "threads.sqlite")) as db:
@@ -222,7 +217,7 @@ def test_the_cosines_that_an_earlier_version_stored_are_still_told_of_the_eviden
 
 @pytest.mark.parametrize("channel", OF_A_TURN)
 async def test_an_edit_that_a_channel_cannot_hold_is_refused_and_hurts_nothing(tmp_path: Path, channel: str) -> None:
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
         await graph.ainvoke(asking(), thread(), interrupt_before=["record_turn"])
         with pytest.raises(InputInvalid, match=f"'{channel}' .* is a mapping, and str was given"):
             await graph.aupdate_state(thread(), {channel: "text"})
@@ -231,7 +226,7 @@ async def test_an_edit_that_a_channel_cannot_hold_is_refused_and_hurts_nothing(t
 
 @pytest.mark.parametrize("value", ["text", 7])
 async def test_a_change_of_another_kind_than_its_channel_is_damage(tmp_path: Path, value: Any) -> None:
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
         await graph.ainvoke(asking() | {"metadata": {"a": 1}}, thread())
     with closing(sqlite3.connect(tmp_path / ".groundgraph" / "threads.sqlite")) as db, db:
         changed = db.execute("UPDATE writes SET value = ? WHERE channel = 'metadata'", (ormsgpack.packb(value),))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -12,6 +13,7 @@ from groundgraph import Context, InMemorySource, SourceSchema, load_settings, tu
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.graph.parts import GraphParts
+from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.testing import ScriptedChatModel
 from groundgraph.testing.models import ScriptedCall
@@ -56,6 +58,11 @@ def asking(question: str = QUESTION, **more: object) -> dict[str, Any]:
 def thread(name: str = "t") -> dict[str, Any]:
     """The configuration of a run on a thread."""
     return {"configurable": {"thread_id": name}}
+
+
+def settings_in(folder: Path, **sections: Any) -> Settings:
+    """Settings, without a model, whose files lie in `folder`."""
+    return load_settings({**QUOTING, **sections}).model_copy(update={"base_dir": folder})
 
 
 def build(

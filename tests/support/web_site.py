@@ -130,3 +130,9 @@ async def refused(fetcher, url=START) -> PageNotLoaded:
         await fetcher.fetch(url)
     assert str(caught.value).startswith(caught.value.url)
     return caught.value
+
+
+async def refusal(site, addresses=None, **settings) -> PageNotLoaded:
+    """The error with which the start of `site` is refused."""
+    async with fetching(site, addresses, **settings) as fetcher:
+        return await refused(fetcher)

@@ -7,7 +7,7 @@ import threading
 
 import httpcore
 import pytest
-from web_site import PUBLIC, START, PublicNetwork, Site, answer, fetching, html, redirect, refused
+from web_site import PUBLIC, START, PublicNetwork, Site, answer, fetching, html, redirect, refusal, refused
 
 from groundgraph.ingest.fetch_page import PageFetcher, page_url
 from groundgraph.ingest.guarded_network import resolve_host
@@ -231,8 +231,7 @@ async def test_a_redirect_to_what_must_not_be_asked_is_refused_at_the_hop(site, 
 async def test_the_message_names_the_page_and_the_hop(site):
     site.pages["/start"] = redirect("http://other.example/next")
     site.pages["/next"] = redirect("http://10.9.8.7/in")
-    async with fetching(site, {"10.9.8.7": [["10.9.8.7"]]}) as fetcher:
-        error = await refused(fetcher)
+    error = await refusal(site, {"10.9.8.7": [["10.9.8.7"]]})
     assert (error.url, error.hop) == (START, "http://10.9.8.7/in")
     assert "redirected to http://10.9.8.7/in: refused, because '10.9.8.7' is a private address" in str(error)
 
@@ -290,8 +289,7 @@ async def test_a_body_without_end_is_aborted_at_the_cap(site):
             sent += 1024
 
     site.pages["/start"] = endless
-    async with fetching(site, max_bytes=100_000) as fetcher:
-        error = await refused(fetcher)
+    error = await refusal(site, max_bytes=100_000)
     assert error.reason == "too_large"
     assert "web.max_bytes" in str(error)
 
@@ -306,8 +304,7 @@ async def test_a_body_that_says_it_is_too_large_is_not_read(site):
         site.wait(30)
 
     site.pages["/start"] = announced
-    async with fetching(site) as fetcher:
-        error = await refused(fetcher)
+    error = await refusal(site)
     assert (error.reason, "6000000 bytes" in str(error)) == ("too_large", True)
 
 
@@ -335,8 +332,7 @@ async def test_one_time_limit_holds_for_the_whole_page(site, where):
 
     site.pages["/start"] = redirect("/slow")
     site.pages["/slow"] = drips
-    async with fetching(site, timeout=1.5) as fetcher:
-        error = await refused(fetcher)
+    error = await refusal(site, timeout=1.5)
     assert (error.reason, error.hop) == ("timeout", "http://site.example/slow")
 
 
@@ -355,8 +351,7 @@ async def test_a_look_up_that_hangs_is_cut_off(site):
 @pytest.mark.parametrize("status", [204, 301, 401, 404, 410, 429, 500, 503])
 async def test_a_status_other_than_200_is_told(site, status):
     site.pages["/start"] = (status, {}, b"")
-    async with fetching(site) as fetcher:
-        error = await refused(fetcher)
+    error = await refusal(site)
     assert (error.reason, f"status {status}" in str(error)) == ("status", True)
 
 
@@ -367,8 +362,7 @@ async def test_a_server_that_breaks_off_is_told(site, sent):
         handler.close_connection = True
 
     site.pages["/start"] = breaks_off
-    async with fetching(site) as fetcher:
-        assert (await refused(fetcher)).reason == "connection"
+    assert (await refusal(site)).reason == "connection"
 
 
 async def test_an_unknown_host_is_told():

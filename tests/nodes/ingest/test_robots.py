@@ -6,7 +6,7 @@ from itertools import pairwise
 from time import monotonic
 
 import pytest
-from web_site import Site, answer, fetching, html, redirect, refused
+from web_site import Site, answer, fetching, html, redirect, refusal, refused
 
 from groundgraph.core.errors import PageNotLoaded
 from groundgraph.ingest import fetch_page
@@ -166,8 +166,7 @@ async def test_a_redirect_obeys_the_robots_txt_of_the_host_that_it_leads_to(site
 
     site.pages["/robots.txt"] = by_host
     site.pages["/start"] = redirect("http://shy.example/open")
-    async with fetching(site) as fetcher:
-        error = await refused(fetcher)
+    error = await refusal(site)
     assert (error.reason, error.hop) == ("robots", "http://shy.example/open")
     assert site.paths == ["/start"]
 
@@ -176,8 +175,7 @@ async def test_a_robots_txt_beyond_the_bound_is_read_up_to_it(site):
     rules = b"User-agent: *\nDisallow: /start\n"
     filler = b"# nothing\n" * (MAX_ROBOTS_BYTES // 10 + 10)
     site.pages["/robots.txt"] = (200, {}, rules + filler)
-    async with fetching(site) as fetcher:
-        assert (await refused(fetcher)).reason == "robots"
+    assert (await refusal(site)).reason == "robots"
     site.pages["/robots.txt"] = (200, {}, filler + rules)
     async with fetching(site) as fetcher:
         assert (await fetcher.fetch("http://site.example/start")).status == 200
