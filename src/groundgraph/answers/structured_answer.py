@@ -340,18 +340,24 @@ def structured_draft(
     notes = [] if opening else _doubt_notes(templates.prompts, quotes, ranking, language)
     heading = _heading(ranking, doubtful=bool(notes))
     own = _by_own_template(templates, variables, language, notes) if templates.has_own else None
-    if not (own or opening or needs):
+    answers = own or opening
+    if not (answers or needs):
         notes += _rows_notes(templates.prompts, quotes, language)
-    printed = {**variables, "quotes": [] if opening else quotes}
-    if printed["quotes"] and not listed:
-        printed["results_by_source"] = {}
+    printed = _printed(variables, listed=listed, quoted=not opening)
     return {
         **(own or _by_built_in_template(templates, printed, language, opening, heading=heading)),
         "style": "structured",
-        "outcome": "insufficient" if needs or not (own or opening or quotes) else "answered",
+        "outcome": "insufficient" if needs or not (answers or quotes) else "answered",
         "finish": "stop",
         "notes": notes,
     }
+
+
+def _printed(variables: Mapping[str, Any], *, listed: bool, quoted: bool) -> dict[str, Any]:
+    """What the built-in template prints of `variables`; without a quote, what was found."""
+    if quoted and variables["quotes"]:
+        return {**variables, "results_by_source": variables["results_by_source"] if listed else {}}
+    return {**variables, "quotes": []}
 
 
 def _heading(ranking: Ranking, *, doubtful: bool) -> str:

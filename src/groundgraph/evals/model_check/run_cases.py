@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
@@ -339,6 +339,4 @@ def _staged_marks(case: Case, output: Any) -> tuple[Marks, str]:
 
 def _second_look(asked: Asked, mark: str) -> Asked:
     marks = {mark: (*asked.marks.get("form", ()), *asked.marks.get("passage", ()))}
-    return Asked(
-        asked.case, marks, asked.reply, asked.seconds, asked.first, asked.pieces, asked.calls, asked.failure, False
-    )
+    return replace(asked, marks=marks, counts=False)
