@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from groundgraph import ingest_graph, load_settings
-from groundgraph.core.document import Chunk, Document
+from groundgraph.core.document import DOCUMENTS, Chunk, Document
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.graph.ingest import ingest_documents, run_ingest
 from groundgraph.ingest.builtin_chains import ingest_chains
@@ -207,7 +207,8 @@ async def test_a_chain_that_fails_for_one_document_costs_that_document(tmp_path,
 )
 async def test_a_chunker_that_breaks_its_contract_is_told_and_nothing_is_written(tmp_path, cut, told):
     cut.signature = "mine"
-    report = await ingest_documents(tmp_path / "kb.sqlite", some(1), chunker=cut)
+    chains = replace(ingest_chains(load_settings({}), DOCUMENTS), chunker=cut)
+    report = await ingest_documents(tmp_path / "kb.sqlite", some(1), chains=chains)
     assert told in report.failed[0]["reason"]
     assert await ledger(tmp_path) == {}
 
