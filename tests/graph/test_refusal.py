@@ -256,7 +256,8 @@ async def test_rows_of_figures_answer_without_a_doubt_nothing_that_somebody_had_
         f"Checks of pumps in 2015 by hall are counted here.\n\n{rows}",
         f"Checks of seals in 2015 by hall. Hall 4 had the fewest checks of seals in 2015.\n\n{rows}",
     ]
-    graph = turn_graph(load_settings({}), sources=[InMemorySource(texts)])
+    pages = [{"content": text, "metadata": {"page": at}} for at, text in enumerate(texts, 1)]
+    graph = turn_graph(load_settings({}), sources=[InMemorySource(pages)])
     output = await graph.ainvoke({"messages": question})
     why = Prompts().note("may_not_answer", output["provenance"]["language"], missing="", why="by_computing")
     assert (why in output["notes"]) == doubted

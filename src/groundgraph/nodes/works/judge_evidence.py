@@ -216,7 +216,8 @@ class Judge:
         counts = not asks_for_name_or_time(question_of(view.turn["question"]))
         if in_table and (rows := row_doubt(held.asked, held.results)) and (counts or rows.why != "by_computing"):
             return {"doubt": rows.names, "doubted": rows.why}
-        if asks_to_compare_figures(held.asked, held.results):
+        on_pages = any("page" in one.metadata for one in held.results)
+        if on_pages and asks_to_compare_figures(held.asked, held.results):
             return {"doubt": [], "doubted": "by_computing"}
         return {"doubted": "by_number"} if counts and asks_for_number(held.asked) else {}
 
