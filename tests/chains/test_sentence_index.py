@@ -122,7 +122,7 @@ def test_a_short_text_is_its_own_snippet():
 )
 @pytest.mark.parametrize("limit", [60, 300])
 def test_a_snippet_leaves_out_the_headings_that_a_text_begins_with(headings, limit):
-    weights = question_weights("Which client gets a token?", [TEXT])
+    weights = weights_of("Which client gets a token?", TEXT)
     assert snippet(headings + TEXT, weights, limit) == snippet(TEXT, weights, limit)
 
 

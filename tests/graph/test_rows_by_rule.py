@@ -48,8 +48,8 @@ def _quoted(output: dict) -> list[str]:
         ("Which articles are below the reorder level?", "a comparison of rows"),
         ("Alle tickets, aber die closed nicht", "auf die etwas nicht zutrifft"),
         ("Welche tickets haben eine priority unter high?", "auf die etwas nicht zutrifft"),
-        ("Quels tickets mais closed", "do not meet a condition"),
-        ("¿Qué tickets tiene el estado pero closed?", "do not meet a condition"),
+        ("Quels tickets mais closed", "ne remplissent pas une condition"),
+        ("¿Qué tickets tiene el estado pero closed?", "no cumplen una condición"),
     ],
 )
 async def test_what_is_turned_against_or_a_limit_is_answered_by_no_row_that_has_it(tmp_path, question, needs):

@@ -22,6 +22,7 @@ from groundgraph.text.words import (
     stem,
     stems,
     stop_words,
+    told_language,
     words,
 )
 
@@ -603,8 +604,9 @@ def subjectless_stems(language: str = "") -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def stems_asking(question: str) -> frozenset[str]:
-    """The stems that only say how `question` asks. "passe" of French is "pass", which in English says what it asks."""
-    asking = subjectless_stems(spoken_language(question))
+    """The stems that only say how `question` asks, in its language where that is told: "passe" of French is "pass",
+    which in English says what it asks."""
+    asking = subjectless_stems(told_language(question) or "")
     spoken = spoken_stems(question)
     sizes = [phrase for phrase in cue_phrases("asks_for_size") if says(spoken, [phrase])]
     return asking.union(*sizes)
