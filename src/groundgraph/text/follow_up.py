@@ -609,7 +609,8 @@ def stems_asking(question: str) -> frozenset[str]:
     asking = subjectless_stems(told_language(question) or "")
     spoken = spoken_stems(question)
     sizes = [phrase for phrase in cue_phrases("asks_for_size") if says(spoken, [phrase])]
-    return asking.union(*sizes)
+    # A union with nothing is a copy all the same, which the cache would hold for each question.
+    return asking.union(*sizes) if sizes else asking
 
 
 _LETTERS_AND_DIGITS = re.compile(r"[^\W\d_]+\d")
