@@ -15,7 +15,7 @@ from groundgraph.settings.settings import Settings
 
 SETS = {one.title: one for one in PUBLIC_SETS}
 # Those that are measured in every run of the live tests; `make test-long` has the others.
-IN_SHORT = ("clapnq", "xquad_en sentences", "xquad_ru sentences")
+IN_SHORT = ("clapnq", "xquad_en sentences")
 # What a conversation is made into before the search is the same for every store.
 OTHERS = tuple(title for title, one in SETS.items() if title not in IN_SHORT and not one.turns)
 # On how many questions of each: all of them take a quarter of an hour.
