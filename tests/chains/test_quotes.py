@@ -469,6 +469,18 @@ def test_an_entry_of_a_glossary_is_shown_in_two_lines(text, shown):
     assert in_markdown(Shape(text), 0, len(text)) == (shown or " ".join(text.split()))
 
 
+def test_an_entry_of_a_glossary_is_quoted_with_its_term_where_a_chunk_begins_with_it():
+    told = (
+        "RECOMMENDED. The lifetime in seconds of the access token. " + "It counts from when the response was made. " * 5
+    )
+    entry = "expires_in\n      " + told + "If omitted, the server should\n      tell the time of expiry by other means."
+    pages = {"running_lines": ["Hardt Standards Track [Page #]"]}
+    listed = SourceResult(f"{entry}\n\nscope\n      OPTIONAL.", "id", "docs", "memory", metadata=pages)
+    (quote,) = select_quotes("What if the lifetime is omitted?", [listed], 1)
+    assert quote.text == entry
+    assert MAX_PARAGRAPH < len(entry) < MAX_BLOCK
+
+
 @pytest.mark.parametrize("title", ["Oil and seals", "FAQ"])
 def test_tildes_below_a_heading_begin_no_code(title):
     text = f"{title}\n{'~' * len(title)}\n\nPump 17 leaks where the seal is old.\n\nOil it every 90 days.\n"

@@ -312,7 +312,9 @@ def block_around(
     own = blocks[place]
     start, end = own.start, own.end
     if own.kind == "prose":
-        if end - start > MAX_PARAGRAPH:
+        # Without its term nothing says of what an entry of a glossary tells.
+        is_entry = end - start <= MAX_BLOCK and _is_entry(text[start:end], indent_of(text, start))
+        if end - start > MAX_PARAGRAPH and not is_entry:
             start, end = _sentences_around(shape, own, sentence, worths)
     elif own.kind == "figures":
         return _row_of_figures(text, blocks, place, sentence.start)
@@ -349,11 +351,16 @@ def _first_sentence(shape: Shape, block: Block, best: Sentence) -> int:
 
 
 def began_above(shape: Shape, start: int) -> bool:
-    """Whether what begins at `start` began on the page before: in lower case, below the head or foot of a page, or
-    where a text of pages begins."""
+    """Whether what begins at `start` began on the page before: in lower case, but no term of a glossary, below the head
+    or foot of a page, or where a text of pages begins."""
+    if (
+        not shape.running
+        or not shape.text[start].islower()
+        or _is_entry(shape.text[start:], indent_of(shape.text, start))
+    ):
+        return False
     above = shape.text[:start].rstrip().rpartition("\n")[2]
-    is_first = bool(shape.running) and not above
-    return shape.text[start].islower() and (is_first or masked_line(above) in shape.running)
+    return not above or masked_line(above) in shape.running
 
 
 def _last_whole(shape: Shape, block: Block, best: Sentence) -> int:
@@ -516,12 +523,18 @@ def _part(text: str, whole: Block, part: Block) -> str:
 
 def _in_one_line(own: str, indent: int) -> str:
     """A paragraph, set in by `indent`, in one line; an entry of a glossary in two, the term and below it what is told
-    of it, which stands further in."""
+    of it."""
+    if not _is_entry(own, indent):
+        return " ".join(own.split())
+    term, _, told = own.partition("\n")
+    return f"{' '.join(term.split())}  \n{' '.join(told.split())}"
+
+
+def _is_entry(own: str, indent: int) -> bool:
+    """Whether a paragraph, set in by `indent`, is an entry of a glossary: a term, and further in what is told of it."""
     term, _, told = own.partition("\n")
     further_in = len(told) - len(told.lstrip()) > indent + 1
-    if not further_in or len(term) > _LONGEST_TERM or term.rstrip().endswith(_NO_TERM):
-        return " ".join(own.split())
-    return f"{' '.join(term.split())}  \n{' '.join(told.split())}"
+    return further_in and len(term) <= _LONGEST_TERM and not term.rstrip().endswith(_NO_TERM)
 
 
 def _fenced(lines: Sequence[str], opening: str | None, language: str = "") -> str:
