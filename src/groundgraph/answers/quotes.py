@@ -12,7 +12,7 @@ from groundgraph.answers.check_support import names_in
 from groundgraph.answers.evidence_blocks import INTRODUCES, MAX_BLOCK, Shape, began_above, block_around, has_lines
 from groundgraph.answers.quote_candidates import Asked, Candidate, candidates_of, hidden_in, stems_above
 from groundgraph.answers.sentence_index import running_lines, sentences_of, stems_of
-from groundgraph.answers.table_rows import doubt_of_rows, rows_alike, rows_of_another_value, table_of
+from groundgraph.answers.table_rows import doubt_of_rows, row_stems, rows_alike, rows_of_another_value, table_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import FoundQuote
 from groundgraph.text.original import Original
@@ -271,7 +271,7 @@ def stated_rows(evidence: Sequence[SourceResult]) -> Alike | None:
 def with_rows_alike(question: str, quotes: list[Quote], evidence: Sequence[SourceResult], behind: str = "") -> Alike:
     """`quotes`, with at most `MAX_ROWS` rows that hold the same words of the question as the first row among them, and
     of the one `behind` it; none more where other evidence holds more of the question. Rows with another value than it
-    names are left out."""
+    names are left out, and so is what holds of its words only some that these rows hold too."""
     quotes = _of_value(question, quotes, evidence)
     first = _first_row(quotes, evidence)
     alike = _alike(question, first.label, evidence, behind) if first else []
@@ -281,7 +281,10 @@ def with_rows_alike(question: str, quotes: list[Quote], evidence: Sequence[Sourc
     shown = alike[:MAX_ROWS]
     rows = [quoted.get(label) or _whole(label, evidence[label - 1]) for label in shown]
     # None of the rows stands before the first.
-    at, besides = quotes.index(first), [quote for quote in quotes if quote.label not in alike]
+    told_by_rows = Asked.of(question, evidence).stems & row_stems(evidence[first.label - 1])
+    others = (quote for quote in quotes if quote.label not in alike)
+    besides = [one for one in others if not one.held | stems_above(evidence[one.label - 1]) < told_by_rows]
+    at = quotes.index(first)
     # Of rows of which some say the opposite it is not told that they fit alike.
     told = not quoted.keys() >= set(alike) and doubt_of_rows(question, [evidence[label - 1] for label in alike]) is None
     return Alike([*besides[:at], *rows, *besides[at:]], frozenset(shown), len(alike) if told else 0)

@@ -35,14 +35,14 @@ def table_of(result: SourceResult) -> tuple[str, str]:
 def rows_alike(first: int, asked: Asked, evidence: Sequence[SourceResult], behind: str = "") -> list[int]:
     """The labels of the rows of one table that hold the same words of the question as the row `first`, and those that
     it holds of the question `behind` on which that leans; none where it holds no word, or something else holds more."""
-    leant_on = frozenset(query_stems(behind)) & _stems(evidence[first - 1])
-    held = [asked.stems & _stems(result) for result in evidence]
+    leant_on = frozenset(query_stems(behind)) & row_stems(evidence[first - 1])
+    held = [asked.stems & row_stems(result) for result in evidence]
     own, table = held[first - 1], table_of(evidence[first - 1])
     if not own or any(asked.share(own) < asked.share(one) for one in held):
         return []
     pairs = zip(held, evidence, strict=True)
     alike = [label for label, (one, result) in enumerate(pairs, 1) if one == own and table_of(result) == table]
-    return [label for label in alike if leant_on <= _stems(evidence[label - 1])]
+    return [label for label in alike if leant_on <= row_stems(evidence[label - 1])]
 
 
 def rows_of_another_value(question: str, first: int, evidence: Sequence[SourceResult]) -> frozenset[int]:
@@ -76,7 +76,7 @@ def row_doubt(question: str, evidence: Sequence[SourceResult]) -> RowDoubt | Non
     if not any(map(_is_row, evidence)):
         return None
     asked = Asked.of(question, evidence)
-    held = [asked.share(asked.subject & _stems(result)) for result in evidence] if asked.weights else [0.0]
+    held = [asked.share(asked.subject & row_stems(result)) for result in evidence] if asked.weights else [0.0]
     first = held.index(max(held)) + 1
     if not held[first - 1] or not _is_row(evidence[first - 1]):
         return None
@@ -101,7 +101,7 @@ def asks_to_compare_figures(question: str, evidence: Sequence[SourceResult]) -> 
 def doubt_of_rows(question: str, rows: Sequence[SourceResult]) -> RowDoubt | None:
     """Why `rows` of one table, which hold the same words of `question`, may not answer it."""
     cells = [_cells(row) for row in rows]
-    held = frozenset[str]().union(*map(_stems, rows))
+    held = frozenset[str]().union(*map(row_stems, rows))
     if any(not held.isdisjoint(stems(part)) for part in denied_parts(question)):
         return RowDoubt("by_negation", [])
     if find_cue([question]) is not None and not _names_number(question, cells):
@@ -160,5 +160,6 @@ def _cells(result: SourceResult) -> Mapping[str, str]:
     return {column: value.strip() for column, _, value in lines if column in result.metadata}
 
 
-def _stems(result: SourceResult) -> frozenset[str]:
+def row_stems(result: SourceResult) -> frozenset[str]:
+    """The stems of a row, and of what it stands under."""
     return stems_of(result.content) | stems_of(str(result.metadata.get("section") or ""))
