@@ -72,7 +72,7 @@ def test_behind_a_question_rows_that_lack_its_thing_do_not_fit_alike() -> None:
 @pytest.mark.parametrize(("text", "labels"), [("Each pump has a valve.", [1, 2]), ("A stopped pump leaks.", [1, 2, 3])])
 def test_what_holds_less_than_the_rows_is_not_quoted_beside_them(text: str, labels: list[int]) -> None:
     question = "Which pumps are stopped?"
-    told = SourceResult(text, "m#1", "manual", "knowledge_base", 0.9)
+    told = SourceResult(text, "m#1", "manual", "knowledge_base", 0.9, {"section": "Oil and valves"})
     evidence = [_row(1, "stopped"), _row(2, "stopped"), told]
     quotes = [quote for label in (1, 3) for quote in select_quotes(question, evidence, among=[label])]
     assert sorted(quote.label for quote in quotes) == [1, 3]

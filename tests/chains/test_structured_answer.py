@@ -63,6 +63,20 @@ def test_each_quote_stands_once_and_the_listing_below_a_line_names_only_what_is_
     assert (first["start"], first["end"]) == (100, 152)
 
 
+@pytest.mark.covers("A13")
+def test_a_row_is_shown_cell_by_cell_and_rows_that_fit_alike_one_below_the_other():
+    def row(number: int, status: str) -> SourceResult:
+        told = {"table": "pumps", "key": number, "pump": f"P{number}", "status": status}
+        return SourceResult(f"pump: P{number}\nstatus: {status}", f"pumps/{number}", "plant", "sql", 0.9, told)
+
+    def shown(*rows: SourceResult) -> list[str]:
+        given = variables(list(rows), "Which pump is stopped?")
+        return [quote["text"] for quote in given["quotes"]]
+
+    assert shown(row(1, "stopped"), row(2, "running"))[0] == "pump: P1  \nstatus: stopped"
+    assert shown(row(1, "stopped"), row(2, "stopped")) == ["pump: P1 status: stopped", "pump: P2 status: stopped"]
+
+
 @pytest.mark.covers("S4")
 def test_what_is_not_quoted_is_listed_only_where_it_is_wanted():
     draft = structured_draft(compiled(), variables(), "en")

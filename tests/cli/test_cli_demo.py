@@ -30,7 +30,7 @@ def test_the_demo_shows_every_outcome_that_it_promises(call):
         notes = [note for note in turn["notes"] if not note.startswith("The question may not be answered here")]
         assert len(notes) == len(question.refuses) + len(question.hangs)
         for citation in turn["citations"]:
-            assert " ".join(citation["quote"].split()) in turn["answer"]
+            assert " ".join(citation["quote"].split()) in " ".join(turn["answer"].split())
     # What a reader expects of them.
     assert "untrusted user input can safely be displayed" in turns[0]["answer"]
     assert "worker thread" in turns[1]["answer"]

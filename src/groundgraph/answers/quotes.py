@@ -281,13 +281,19 @@ def with_rows_alike(question: str, quotes: list[Quote], evidence: Sequence[Sourc
     shown = alike[:MAX_ROWS]
     rows = [quoted.get(label) or _whole(label, evidence[label - 1]) for label in shown]
     # None of the rows stands before the first.
-    told_by_rows = Asked.of(question, evidence).stems & row_stems(evidence[first.label - 1])
-    others = (quote for quote in quotes if quote.label not in alike)
-    besides = [one for one in others if not one.held | stems_above(evidence[one.label - 1]) < told_by_rows]
+    besides = [
+        one for one in quotes if one.label not in alike and not _holds_less(one, first.label, question, evidence)
+    ]
     at = quotes.index(first)
     # Of rows of which some say the opposite it is not told that they fit alike.
     told = not quoted.keys() >= set(alike) and doubt_of_rows(question, [evidence[label - 1] for label in alike]) is None
     return Alike([*besides[:at], *rows, *besides[at:]], frozenset(shown), len(alike) if told else 0)
+
+
+def _holds_less(quote: Quote, row: int, question: str, evidence: Sequence[SourceResult]) -> bool:
+    """Whether `quote` with what it stands under holds only some of the words of `question` that the `row` holds."""
+    asked = Asked.of(question, evidence).stems
+    return asked & (quote.held | stems_above(evidence[quote.label - 1])) < asked & row_stems(evidence[row - 1])
 
 
 def _alike(question: str, first: int, evidence: Sequence[SourceResult], behind: str) -> list[int]:

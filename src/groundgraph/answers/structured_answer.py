@@ -26,6 +26,7 @@ from groundgraph.answers.quotes import (
     with_rows_alike,
 )
 from groundgraph.answers.sentence_index import question_weights, running_lines, snippet
+from groundgraph.answers.table_rows import has_cells
 from groundgraph.core.characters import without_hidden
 from groundgraph.core.errors import Problem, TemplateInvalid
 from groundgraph.core.evidence import SourceResult
@@ -40,6 +41,8 @@ from groundgraph.text.templates import compile_template, render, unknown_variabl
 
 SNIPPET_CHARS = 300
 CONTEXT_SEPARATOR = "\n\n"
+# What ends a line in Markdown, and no paragraph.
+_BREAK = "  \n"
 
 
 def template_variables(
@@ -68,7 +71,7 @@ def template_variables(
     behind = question_behind(message, intent)
     quoted = _quotes(forms, evidence, behind, ranking)
     quotes = [
-        _quote_row(quote, evidence[quote.label - 1], rows[quote.label - 1]["reference"])
+        _quote_row(quote, evidence[quote.label - 1], rows[quote.label - 1]["reference"], in_lines=not quoted.labels)
         | {"alike": quoted.found if quote.label in quoted.labels else 0}
         for quote in quoted.quotes
     ]
@@ -151,8 +154,11 @@ def _with_what_is_behind(asked: str, evidence: Sequence[SourceResult], behind: s
     )
 
 
-def _quote_row(quote: Quote, result: SourceResult, referred: str) -> dict[str, Any]:
-    text = escape_labels(in_markdown(Shape.of(result), quote.start, quote.end))
+def _quote_row(quote: Quote, result: SourceResult, referred: str, *, in_lines: bool) -> dict[str, Any]:
+    # Several rows that fit alike are read one below the other, a single one cell by cell.
+    by_cell = in_lines and not result.metadata.get("computed") and has_cells(result)
+    shown = _BREAK.join(quote.text.splitlines()) if by_cell else in_markdown(Shape.of(result), quote.start, quote.end)
+    text = escape_labels(shown)
     return {
         "label": quote.label,
         "text": text,

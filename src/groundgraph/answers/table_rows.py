@@ -24,12 +24,17 @@ ROW_CHARS = 300
 
 def table_of(result: SourceResult) -> tuple[str, str]:
     """The source and the table, or the file, of which `result` is a short row; two empty texts when it is none."""
-    told, content = result.metadata, result.content
-    if len(content) > ROW_CHARS or content.partition(":")[0] not in told:
+    told = result.metadata
+    if len(result.content) > ROW_CHARS or not has_cells(result):
         return "", ""
-    if "file_row" in told:
-        return result.source_name, str(told.get("document"))
-    return (result.source_name, str(told["table"])) if "table" in told and "key" in told else ("", "")
+    return result.source_name, str(told.get("document") if "file_row" in told else told["table"])
+
+
+def has_cells(result: SourceResult) -> bool:
+    """Whether `result` is a row of a table or a file, each line of which is a column with its value."""
+    told = result.metadata
+    is_row = "file_row" in told or ("table" in told and "key" in told)
+    return is_row and result.content.partition(":")[0] in told
 
 
 def rows_alike(first: int, asked: Asked, evidence: Sequence[SourceResult], behind: str = "") -> list[int]:
