@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from groundgraph.answers.block_kinds import figures_in
 from groundgraph.answers.evidence_blocks import MAX_BLOCK, MAX_CODE, MAX_PARAGRAPH, Shape, blocks_of, in_markdown
-from groundgraph.answers.quote_candidates import Asked, candidates_of
+from groundgraph.answers.quote_candidates import CODED, Asked, candidates_of
 from groundgraph.answers.quotes import (
     MAX_CHARS,
     MAX_CHARS_IN_LINES,
@@ -427,6 +427,20 @@ def test_what_is_named_with_a_full_stop_is_held_as_it_is_written(question, named
     told = ("To write a file, set `env_prefix`.", "To write a file, such as `.env`, open it.")
     [first] = select_quotes(question, [changed(result(one), score=2.0) for one in told], limit=1)
     assert named in first.text
+
+
+def test_below_a_heading_that_names_a_code_a_sentence_need_not_hold_it():
+    question, text = (
+        "What is the default of max_threads in a file?",
+        "It is read from the file, and ten is the default.",
+    )
+
+    def worth(heading: str) -> float:
+        told = SourceResult(text, "id", "docs", "memory", metadata={"headings": [heading], "section": heading})
+        [only] = candidates_of(Asked.of(question, [told]), [told])
+        return only.worth
+
+    assert worth("max_threads") > worth("threads: max") + CODED / 2
 
 
 @pytest.mark.parametrize(

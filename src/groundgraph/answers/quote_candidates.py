@@ -96,11 +96,15 @@ class Asked:
         """Whether nothing but a number answers it."""
         return asks_for_number(self.question)
 
-    def marked(self, text: str) -> float:
-        """What `text` gains by the codes of the question that it holds, and by the number that it asks for."""
+    def marked(self, text: str, heading: str) -> float:
+        """What `text` gains by the codes of the question that it holds, or the `heading` that it stands under, and by
+        the number that it asks for."""
+        number = NUMBERED if self.is_for_number and holds_number(text) else 0.0
+        return max(self._coded(text), self._coded(heading)) + number
+
+    def _coded(self, text: str) -> float:
         held = len(held_codes(self.codes, text)) + len(self.dotted and self.dotted & dotted_names(text))
-        coded = CODED * held / (len(self.codes) + len(self.dotted)) if held else 0.0
-        return coded + (NUMBERED if self.is_for_number and holds_number(text) else 0.0)
+        return CODED * held / (len(self.codes) + len(self.dotted)) if held else 0.0
 
     def defined(self, sentence: Sentence, text: str) -> float:
         """What a `sentence`, as it stands in `text`, gains where it tells of the term that is all that is asked about.
@@ -202,7 +206,7 @@ def _candidates_in(
         return []
     discount = _discount(label, result, first)
     about = headed + (ABOUT * max(_likeness(heading, asked.stems) for heading in headings) if named else 0.0)
-    held_by_one = max(weights, default=0.0) / asked.total + asked.marked(content)
+    held_by_one = max(weights, default=0.0) / asked.total + asked.marked(content, shape.heading)
     own_sentences = sentences_of(content, shape.running)
     terms = [asked.defined(one, content) for one in own_sentences]
     most = asked.share(named) * TOPIC + held_by_one + LEAD + about + max(terms, default=0.0) + NEAR * closest
@@ -229,7 +233,7 @@ def _candidates_in(
             said = content[sentence.start : sentence.end]
             topic = TOPIC * asked.share(only_named) if (only_named := named - sentence.stems) else 0.0
             share = weight / asked.total + topic
-            worth = (share + LEAD / place + about + asked.marked(said) + term + NEAR * cosine) * (
+            worth = (share + LEAD / place + about + asked.marked(said, shape.heading) + term + NEAR * cosine) * (
                 discount * (1.0 if says or _stands_alone(sentence, said) else IN_BLOCK)
             )
             score = min(1.0, max(share, near)) * discount
