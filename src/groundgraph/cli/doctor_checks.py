@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
@@ -200,17 +200,20 @@ async def examine(settings: Settings, *, tries: bool = False) -> list[Finding]:
     found += await servers_that_keep(settings)
     bases = list(knowledge_bases(settings))
     found += bases
-    unfilled = {finding.check for finding in bases if finding.state != "ok"}
-    probed: list[ProbedSource] = []
-    try:
-        probed += [one for one in await probe_sources(settings) if _base(one.name) not in unfilled]
-    except ConfigurationError as error:
-        found.append(Finding("configuration", "fail", str(error), "No turn is run with it until that is mended."))
-    found += [source_answers(one) for one in probed]
-    found += [Finding(f"source {one.name}", "warn", advice) for one in probed for advice in one.advice]
+    found += await _sources(settings, {finding.check for finding in bases if finding.state != "ok"})
     found += await tried_models(settings) if tries else models(settings)
     found.append(await run_blocking(server_packages))
     return found
+
+
+async def _sources(settings: Settings, unfilled: Collection[str]) -> list[Finding]:
+    """Whether each source answers and what may be said about it, but for the bases that a check found `unfilled`."""
+    try:
+        probed = [one for one in await probe_sources(settings) if _base(one.name) not in unfilled]
+    except ConfigurationError as error:
+        return [Finding("configuration", "fail", str(error), "No turn is run with it until that is mended.")]
+    advice = [Finding(f"source {one.name}", "warn", advice) for one in probed for advice in one.advice]
+    return [*map(source_answers, probed), *advice]
 
 
 def python_version() -> Finding:

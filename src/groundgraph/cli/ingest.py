@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -376,19 +376,22 @@ def _by_reason(failed: Iterable[Reason]) -> dict[str, list[str]]:
 def _note_missing(settings: Settings, given: dict[str, Any]) -> None:
     """Tell before the work which files cannot be read for want of a package, and how to get it."""
     lacking = _unreadable_kinds()
-    if not lacking:
-        return
-    from groundgraph.core.document import MEDIA_TYPES
-    from groundgraph.ingest.find_files import find_files
-
-    default = _default_path(settings)
-    folders = given["paths"] or ([str(settings.at(default))] if default else [])
-    files = find_files([path for path in folders if "://" not in path], settings.base_dir).files
-    found = Counter(MEDIA_TYPES[file.path.suffix.lower()] for file in files)
+    found = _files_by_kind(settings, given["paths"]) if lacking else {}
     if counts := {lacking[kind]: number for kind, number in found.items() if kind in lacking}:
         told = ", ".join(f"{name}: {number}" for name, number in counts.items())
         files_of = counted(sum(counts.values()), "file")
         note(f'{files_of} cannot be read here ({told}). Needed: pip install "groundgraph[documents]"')
+
+
+def _files_by_kind(settings: Settings, paths: Sequence[str]) -> Mapping[str, int]:
+    """How many files of each media type an ingest of `paths`, or of what is configured, finds."""
+    from groundgraph.core.document import MEDIA_TYPES
+    from groundgraph.ingest.find_files import find_files
+
+    default = _default_path(settings)
+    folders = paths or ([str(settings.at(default))] if default else [])
+    files = find_files([path for path in folders if "://" not in path], settings.base_dir).files
+    return Counter(MEDIA_TYPES[file.path.suffix.lower()] for file in files)
 
 
 def _unreadable_kinds() -> dict[str, str]:

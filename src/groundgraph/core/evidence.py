@@ -6,11 +6,12 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time
 from enum import Enum
 from functools import lru_cache
+from types import UnionType
 from typing import Any, NamedTuple, NotRequired, cast
 
 from typing_extensions import TypedDict
@@ -101,22 +102,29 @@ def jsonable(value: Any) -> Any:
         return clean_text(value)
     if type(value) in _PLAIN:
         return value
-    if isinstance(value, Enum):
-        return jsonable(value.value)
-    if isinstance(value, float):
-        is_plain = math.isfinite(value) and not isinstance(value, ExactNumber)
-        return float(value) if is_plain else str(value)
-    if isinstance(value, int):
-        return value if _LEAST_INTEGER <= value <= _MOST_INTEGER else str(value)
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict):
-        return {clean_text(str(key)): jsonable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [jsonable(item) for item in value]
-    if isinstance(value, set | frozenset):
-        return sorted((jsonable(item) for item in value), key=str)
-    return value.isoformat() if isinstance(value, date | time) else str(value)
+    return next(form for kind, form in _FORMS if isinstance(value, kind))(value)
+
+
+def _finite(value: float) -> float | str:
+    return float(value) if math.isfinite(value) and not isinstance(value, ExactNumber) else str(value)
+
+
+def _stored_integer(value: int) -> int | str:
+    return value if _LEAST_INTEGER <= value <= _MOST_INTEGER else str(value)
+
+
+# What a value becomes by the first of these that it is: a member of an `IntEnum` is an integer too.
+_FORMS: tuple[tuple[type | UnionType, Callable[[Any], Any]], ...] = (
+    (Enum, lambda member: jsonable(member.value)),
+    (float, _finite),
+    (int, _stored_integer),
+    (str, lambda text: text),
+    (dict, lambda items: {clean_text(str(key)): jsonable(item) for key, item in items.items()}),
+    (list | tuple, lambda items: [*map(jsonable, items)]),
+    (set | frozenset, lambda items: sorted(map(jsonable, items), key=str)),
+    (date | time, lambda moment: moment.isoformat()),
+    (object, str),
+)
 
 
 def to_record(result: SourceResult, scope: str = "") -> EvidenceRecord:

@@ -55,16 +55,20 @@ _STATUS_OF = {
 def status_code(error: BaseException) -> int | None:
     """The HTTP status that an SDK's exception carries, wherever it carries it; that of a failure of the service's own
     where it tells an error of no known kind in the middle of its answer."""
-    for holder in _holders(error):
-        for name in ("status_code", "status", "code"):
-            value = getattr(holder, name, None)
-            if isinstance(value, int) and not isinstance(value, bool) and value >= 400:
-                return value
-    body = getattr(error, "body", None)
+    carried = (getattr(holder, name, None) for holder in _holders(error) for name in ("status_code", "status", "code"))
+    return next(filter(_is_failure, carried), None) or _told_status(getattr(error, "body", None))
+
+
+def _is_failure(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 400
+
+
+def _told_status(body: Any) -> int | None:
+    """The status that the `body` of an answer stands for when it tells an error; None when it tells none."""
     told = body.get("error", body) if isinstance(body, dict) else None
     if not isinstance(told, dict) or "message" not in told:
         return None
-    kinds = [told.get(name) for name in ("type", "code")]
+    kinds = (told.get(name) for name in ("type", "code"))
     return next((_STATUS_OF[kind] for kind in kinds if isinstance(kind, str) and kind in _STATUS_OF), 500)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -248,16 +248,20 @@ def running_lines(pages: Sequence[str]) -> list[str]:
     found: defaultdict[str, list[tuple[int, list[int]]]] = defaultdict(list)
     # A long text without form feeds is one page, whose lines nobody wants to have in memory twice.
     for number, page in enumerate(pages if len(pages) >= MIN_PAGES else (), 1):
-        lines = list(filter(str.strip, page.split("\n")))
-        edges = {masked_line(line): line for line in (*lines[:_EDGE], *lines[-_EDGE:]) if len(line) <= _MAX_CHARS}
-        for masked, line in edges.items():
-            if any(map(str.isalpha, masked)):
-                found[masked].append((number, [int(digits[-_DIGITS:]) for digits in DIGITS.findall(line)]))
+        for masked, line in _edge_lines(page).items():
+            found[masked].append((number, [int(digits[-_DIGITS:]) for digits in DIGITS.findall(line)]))
     least = max(MIN_PAGES, MIN_SHARE * len(pages))
     counts = {masked: _running(masked, places) for masked, places in found.items() if len(places) >= least}
     return [line for line, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])) if count >= least][
         :MAX_LINES
     ]
+
+
+def _edge_lines(page: str) -> dict[str, str]:
+    """The lines at the head and the foot of a page that may run, by how they are masked."""
+    lines = list(filter(str.strip, page.split("\n")))
+    edges = {masked_line(line): line for line in (*lines[:_EDGE], *lines[-_EDGE:]) if len(line) <= _MAX_CHARS}
+    return {masked: line for masked, line in edges.items() if any(map(str.isalpha, masked))}
 
 
 def _running(masked: str, places: Sequence[tuple[int, list[int]]]) -> int:
@@ -268,12 +272,19 @@ def _running(masked: str, places: Sequence[tuple[int, list[int]]]) -> int:
     ends = [place for place, one in ((0, masked[0]), (len(columns) - 1, masked.rstrip("])")[-1:])) if one == "#"]
     runs = [True] * len(places)
     for place, column in enumerate(columns):
-        ahead = [number - page for number, page in zip(column, pages, strict=True)]
-        counted, same = (Counter(values).most_common(1)[0][0] for values in (ahead, column))
-        counts = -_MAX_BEHIND <= counted <= _MAX_AHEAD or place in ends
-        told = zip(runs, column, ahead, strict=True)
-        runs = [known and (number == same or (counts and off == counted)) for known, number, off in told]
+        held = zip(runs, _holding(column, pages, anywhere=place in ends), strict=True)
+        runs = [known and one for known, one in held]
     return sum(runs)
+
+
+def _holding(column: Sequence[int], pages: Sequence[int], *, anywhere: bool) -> Iterator[bool]:
+    """Whether a number of a line is, on each of its `pages`, the one of most of them, or counts them as on most; that
+    may be those of a work that begins `anywhere`."""
+    ahead = [number - page for number, page in zip(column, pages, strict=True)]
+    counted, same = (Counter(values).most_common(1)[0][0] for values in (ahead, column))
+    counts = anywhere or -_MAX_BEHIND <= counted <= _MAX_AHEAD
+    for number, off in zip(column, ahead, strict=True):
+        yield number == same or (counts and off == counted)
 
 
 def running_metadata(pages: Sequence[str]) -> dict[str, list[str]]:

@@ -696,11 +696,10 @@ def _plots(chart: Any) -> Iterator[str]:
     if chart.has_title:
         yield _frame_text(chart.chart_title.text_frame)
     for plot in chart.plots:
-        series = [(one.name, list(one.values)) for one in plot.series]
         across = [one.text for one in plot._element.xpath("c:ser[1]/c:xVal//c:v")]
-        labels = [str(label) for label in plot.categories] or across
-        rows = zip_longest(labels, *(values for _, values in series))
-        yield _table_text([["", *(name for name, _ in series)], *([_number(one) for one in row] for row in rows)])
+        labels = [*map(str, plot.categories)] or across
+        columns = [["", *labels], *([one.name, *map(_number, one.values)] for one in plot.series)]
+        yield _table_text(zip_longest(*columns, fillvalue=""))
 
 
 def _number(value: Any) -> str:

@@ -57,16 +57,25 @@ def pdf_tables(path: Path, name: str, password: str | None = None) -> Document |
         own = _names(table)
         if previous is None or not fields or not _goes_on(previous, table):
             fields = own
-        elif own not in ([], fields) and any(_is_counted(previous.rows[1:], at) for at in range(1, len(own))):
-            # Words where numbers stood may name the fields of another table.
+        elif own != fields and _may_be_other(own, previous):
             fields = []
-        for number, row in enumerate(table.rows, 1):
-            cells = _cells(row)
-            if fields and cells and not (number == 1 and own == fields):
-                shown = [(field, cell, cell) for field, cell in zip(fields, cells, strict=True)]
-                records.add(shown, {"page": table.page, FILE_ROW: number})
+        _add_rows(records, table, fields, named=own == fields)
         previous = table
     return records.document(name, []) if records else None
+
+
+def _add_rows(records: Records, table: _Table, fields: Sequence[str], *, named: bool) -> None:
+    """Add each clear row of a table as a record of these fields, without the first where they are `named` by it."""
+    for number, row in enumerate(table.rows, 1):
+        cells = _cells(row)
+        if fields and cells and not (named and number == 1):
+            shown = [(field, cell, cell) for field, cell in zip(fields, cells, strict=True)]
+            records.add(shown, {"page": table.page, FILE_ROW: number})
+
+
+def _may_be_other(names: Sequence[str], previous: _Table) -> bool:
+    """Whether words where numbers stood in the `previous` part of a table may name the fields of another one."""
+    return any(_is_counted(previous.rows[1:], at) for at in range(1, len(names)))
 
 
 def with_tables(document: Document, tables: Document) -> Document:
@@ -117,12 +126,17 @@ def _names(table: _Table) -> list[str]:
     """The fields of a table by its first row; none for a row that names none, or not clearly."""
     first, *body = table.rows
     cells = _cells(first)
-    if not cells or len(cells) < 2 or not body or not all(cells[1:]) or len(set(cells)) < len(cells):
-        return []
-    if not all(any(map(str.isalpha, cell)) for cell in cells[1:]) or len(max(cells, key=len)) > _LONGEST_NAME:
+    if not body or not _may_name(cells):
         return []
     # Two columns may as well be a name and a value in every row.
     return field_names(cells) if len(cells) > 2 or _is_counted(body, 1) else []
+
+
+def _may_name(cells: Sequence[str]) -> bool:
+    """Whether the cells of a row may name columns: short words, each another; above the names of rows none need be."""
+    if len(cells) < 2 or len(set(cells)) < len(cells) or len(max(cells, key=len)) > _LONGEST_NAME:
+        return False
+    return all(any(map(str.isalpha, cell)) for cell in cells[1:])
 
 
 def _is_counted(body: Sequence[Sequence[list[str] | None]], column: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from jinja2 import Template
@@ -96,8 +96,7 @@ def resolve_intent(
         prompts: the prompt files.
         extractor: fills in the whole intent in mode `extract`, in place of the query model.
     """
-    template = _template(settings)
-    extract = _extracting(settings, prompts, extractor) if extractor else None
+    read = _reader(settings, query_model, prompts, extractor)
     judge = _judging(settings)
 
     async def resolve_intent(state: StageInput, runtime: Runtime[Context]) -> ResolveIntentUpdate:
@@ -106,14 +105,7 @@ def resolve_intent(
         calls = list(earlier["calls"])
         options = options_in_force(settings, state["turn"]["options"], runtime.context)
         asked = _asked_sources(schemas, options.sources)
-        if state["turn"]["path"] == "state_facts":
-            intent = _intent("state_facts", [], settings, {})
-        elif settings.intent.mode != "extract" or (extract is None and query_model is None):
-            intent = _without_model(state, settings, template)
-        elif extract is not None:
-            intent = await _extracted(state, extract, asked, calls)
-        else:
-            intent = await _with_queries(state, settings, query_model, prompts, calls)  # type: ignore[arg-type]
+        intent = await read(state, asked, calls)
         if (chosen := state["turn"]["chosen"]) and chosen["choice"]:
             intent = _narrowed(intent, chosen["choice"], asked)
         enforced = enforced_filters(settings, options.scope, signed_in(runtime))
@@ -131,6 +123,27 @@ def resolve_intent(
         }
 
     return resolve_intent
+
+
+def _reader(
+    settings: Settings, query_model: BaseChatModel | None, prompts: Prompts, extractor: AskExtractor | None
+) -> Callable[[StageInput, Mapping[str, SourceSchema | None], list[ModelCall]], Awaitable[IntentState]]:
+    """What reads the intent of a turn over the sources that it asks, by the configured mode; calls of models go to the
+    list."""
+    template = _template(settings)
+    extract = _extracting(settings, prompts, extractor) if extractor else None
+    by_model = settings.intent.mode == "extract"
+
+    async def read(state: StageInput, asked: Mapping[str, SourceSchema | None], calls: list[ModelCall]) -> IntentState:
+        if state["turn"]["path"] == "state_facts":
+            return _intent("state_facts", [], settings, {})
+        if by_model and extract is not None:
+            return await _extracted(state, extract, asked, calls)
+        if by_model and query_model is not None:
+            return await _with_queries(state, settings, query_model, prompts, calls)
+        return _without_model(state, settings, template)
+
+    return read
 
 
 def _narrowed(intent: IntentState, choice: Choice, schemas: Mapping[str, SourceSchema | None]) -> IntentState:

@@ -97,23 +97,27 @@ def find_documents(
         elif not state.get("dry_run"):
             # Whoever shares a run out has asked already.
             lost = await store.open(identity) if share else await _open(store, identity, embedder)
-        refused = reasons(plan.found.failed)
-        again = {file.name for file in plan.found.files}
-        report: ReportValues = {
-            "total": total,
-            # What is not among the files of this run is in the base no more.
-            "failed": [*refused, *reasons((name, LOST) for name in lost if name not in again)],
-            "warnings": reasons((name, LOST) for name in lost if name in again),
-            "skipped": reasons(plan.found.skipped),
-            "ignored": dict(plan.found.ignored),
-            "done": len(refused),
-        }
-        told: IngestEvent = {"stage": "find_documents", "total": total, "failed": len(refused)}
-        told["finished"] = [entry["document"] for entry in refused]
+        report = _report(plan, total, lost)
+        refused = [name for name, _ in plan.found.failed]
+        told: IngestEvent = {"stage": "find_documents", "total": total, "failed": len(refused), "finished": refused}
         runtime.stream_writer(told)
         return {"plan": plan, "report": Overwrite(report)}
 
     return find_documents
+
+
+def _report(plan: Plan, total: int | None, lost: Sequence[str]) -> ReportValues:
+    """What is known of a run before it reads anything; `lost` are the documents that the base lost."""
+    again = {file.name for file in plan.found.files}
+    return {
+        "total": total,
+        # What is not among the files of this run is in the base no more.
+        "failed": reasons([*plan.found.failed, *((name, LOST) for name in lost if name not in again)]),
+        "warnings": reasons((name, LOST) for name in lost if name in again),
+        "skipped": reasons(plan.found.skipped),
+        "ignored": dict(plan.found.ignored),
+        "done": len(plan.found.failed),
+    }
 
 
 def make_plan(state: FindDocumentsInput, given: Any, settings: Settings, within: Path | None = None) -> Plan:

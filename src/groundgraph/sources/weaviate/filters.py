@@ -157,14 +157,10 @@ class PropertyDialect(FilterDialect[FilteredProperty]):
                 # What lies on which side of it is told by the check behind the search.
                 return Pushed(None, exact=False)
             operand = clean_text(operand)
-        elif field.holds == "int":
-            if _holds_nearly_all(operator, operand):
-                return Pushed(None, exact=False)
-            # An integer property refuses fractions; the nearest whole number on the right side says the same.
-            towards = math.ceil if operator in ("gte", "lt") else math.floor
-            operand = towards(max(-_LARGEST, min(_LARGEST, operand)))
+        elif field.holds == "int" and _holds_nearly_all(operator, operand):
+            return Pushed(None, exact=False)
         else:
-            operand = float(max(-sys.float_info.max, min(sys.float_info.max, operand)))
+            operand = _bound(field, operator, operand)
         return compared(field.name, operator, operand)
 
     @override
@@ -199,6 +195,15 @@ def compared(name: str, operator: str, bound: Any) -> Pushed[Any]:
             return Pushed(None, exact=False)
         operator = "gte" if operator == "gt" else operator
     return Pushed(_COMPARED[operator](queries().Filter.by_property(name), bound), exact=False)
+
+
+def _bound(field: FilteredProperty, operator: str, number: float) -> float:
+    """The number that a numeric property can be compared with and that keeps the same on the side `operator`."""
+    if field.holds != "int":
+        return float(max(-sys.float_info.max, min(sys.float_info.max, number)))
+    # An integer property refuses fractions; the nearest whole number on the right side says the same.
+    towards = math.ceil if operator in ("gte", "lt") else math.floor
+    return towards(max(-_LARGEST, min(_LARGEST, number)))
 
 
 def _holds_nearly_all(operator: str, bound: float) -> bool:

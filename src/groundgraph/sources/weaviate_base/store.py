@@ -62,12 +62,8 @@ async def ready_for_writing(
         EmbeddingModelChanged: the base holds vectors of another model or dimension.
         ConfigurationError: the field that names the tenant was another one, or the state alone is gone.
     """
-    held = await server.find_state()
-    if held is None:
-        await server.call(lambda client: _refuse_what_lost_its_state(server, client), limit=REQUEST_LIMIT)
+    held = await _held_state(server)
     state = held or BaseState(tenant_from=server.place.tenant_from)
-    if state.tenant_from != server.place.tenant_from:
-        raise ConfigurationError([Problem("knowledge_base.weaviate.tenant_from", _tenant_message(server, state))])
     state = await _rebuilt(server, state, identity) if rebuild and held else _settled(server, state, identity)
     made = await server.call(lambda client: _make_collections(server, client, state), limit=REQUEST_LIMIT)
     # Somebody removed the chunks: without a look their documents would count as unchanged.
@@ -80,6 +76,16 @@ async def ready_for_writing(
     if state != held:
         await _save_ready(server, state)
     return state, repaired
+
+
+async def _held_state(server: BaseServer) -> BaseState | None:
+    """The state that is there, None for a new base; one that must not be written to is refused."""
+    held = await server.find_state()
+    if held is None:
+        await server.call(lambda client: _refuse_what_lost_its_state(server, client), limit=REQUEST_LIMIT)
+    elif held.tenant_from != server.place.tenant_from:
+        raise ConfigurationError([Problem("knowledge_base.weaviate.tenant_from", _tenant_message(server, held))])
+    return held
 
 
 async def _refuse_what_lost_its_state(server: BaseServer, client: WeaviateAsyncClient) -> None:
