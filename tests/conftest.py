@@ -25,19 +25,13 @@ from known_once import known_once  # noqa: F401 - in all folders
 from opened_page import forgotten, opened, page, page_address  # noqa: F401 - one page for both kinds of servers
 from weaviate_fixtures import own_server, weaviate_binary, weaviate_server  # noqa: F401 - one server for all folders
 
-from examples import ALL
+from examples import ALL, examples
 from groundgraph.core import secret_mask
 
 # Until all tests are collected: what is loaded is no garbage, and looking for some takes an eighth of that time.
 gc.disable()
 ROOT = Path(__file__).resolve().parent.parent
 
-# A gate that refuses a change because of that change alone: the same examples every time, and none fails for being
-# slow on a busy machine. With `--explore-runs` they look for new ones too: what is found becomes an `@example`.
-settings.register_profile(
-    "gate", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
-)
-settings.load_profile("gate")
 # One text or number in forty would be one that stands in the modules loaded so far, which are others in each process:
 # then a test has other examples alone than after others. No setting turns that off; a name that is gone is an error.
 pytest.MonkeyPatch().setattr(providers, "_get_local_constants", lambda: providers._local_constants)
@@ -79,6 +73,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.explore_runs:
         os.environ[ALL] = "1"
+    # A gate that refuses a change because of that change alone: the same examples every time, and none fails for being
+    # slow on a busy machine. With `--explore-runs` they look for new ones too: what is found becomes an `@example`.
+    settings.register_profile(
+        "gate",
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        derandomize=True,
+        database=None,
+        max_examples=examples(100, quick=40),
+    )
+    settings.load_profile("gate")
     # Those of the long tier write gigabytes.
     if config.option.markexpr != "long" and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))

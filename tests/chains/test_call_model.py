@@ -215,7 +215,8 @@ async def test_a_call_is_recorded_whether_it_succeeds_or_not(fails):
 
 
 @pytest.mark.covers("fault 79")
-async def test_in_a_turn_tries_are_paid_for_by_all_who_call_a_service_and_elsewhere_they_are_not():
+async def test_in_a_turn_tries_are_paid_for_by_all_who_call_a_service_and_elsewhere_they_are_not(monkeypatch):
+    monkeypatch.setattr("groundgraph.models.call_model._BACKOFF", lambda state: 0.0)
     service = ScriptedChatModel("the object that is called")
     spend(budget_of(service))
     outside = await ask(busy(503), "fine", service=service)

@@ -89,7 +89,8 @@ async def test_a_time_out_is_a_typed_error():
         await reranker(stub.base_url, limit=0.4)("question", candidates())
 
 
-async def test_a_broken_connection_is_tried_again_and_then_a_typed_error():
+async def test_a_broken_connection_is_tried_again_and_then_a_typed_error(monkeypatch):
+    monkeypatch.setattr("groundgraph.models.call_model._BACKOFF", lambda state: 0.0)
     unreachable = pytest.raises(ModelError, match="could not be reached")
     with cohere_stub(Fault(drop=True), Fault(drop=True)) as stub, unreachable:
         await reranker(stub.base_url, attempts=2)("question", candidates())

@@ -58,7 +58,8 @@ def test_what_a_character_is_bad_at_it_never_does_right() -> None:
 
 
 def test_a_slow_model_is_told_by_its_seconds() -> None:
-    assert checked("slow").per_turn()["first_text"] >= SLOW_SECONDS
+    asked = asyncio.run(run_cases(load_settings({}), character_of("slow"), load_cases()[:3]))
+    assert ModelCheck("slow", asked).per_turn()["first_text"] >= SLOW_SECONDS
 
 
 def test_an_answer_is_told_with_its_tokens_its_stream_and_its_price() -> None:

@@ -73,7 +73,8 @@ async def test_a_batch_that_fails_costs_only_the_document_that_must_fail(tmp_pat
 
 
 @pytest.mark.covers("fault 53")
-async def test_an_outage_that_passes_is_tried_again_and_costs_nothing(tmp_path):
+async def test_an_outage_that_passes_is_tried_again_and_costs_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("groundgraph.models.call_model._BACKOFF", lambda state: 0.0)
     model = CountedEmbeddings(outages=2)
     report = await run_ingest(ingest_graph(settings_in(tmp_path), embeddings=model), {"documents": some(3)})
     assert (report.written, report.failed, model.calls) == (3, [], 3)

@@ -101,7 +101,7 @@ class Slow(KnowledgeBaseSource):
 @pytest.mark.parametrize("kind", [Broken, Slow])
 async def test_a_source_that_fails_to_tell_or_is_late_leaves_its_chunks_apart(tmp_path, kind):
     source = await base(tmp_path, kind=kind)
-    more = {"retrieval": {"score_threshold": 0}, "deadlines": {"source": 3}}
+    more = {"retrieval": {"score_threshold": 0}, "deadlines": {"source": 1}}
     context = await retrieve_context(build(graph=retrieval_graph, sources=[source], **more), QUESTION)
     assert len(context.evidence) == 3
     assert context.outcome == "answered"

@@ -371,7 +371,8 @@ async def test_a_stream_that_nobody_reads_to_its_end_ends_its_spans() -> None:
     assert spans.path(spans.one("answer_conversational")) == ["turn", "answer_conversational"]
 
 
-async def test_each_try_of_a_model_is_a_span() -> None:
+async def test_each_try_of_a_model_is_a_span(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("groundgraph.models.call_model._BACKOFF", lambda state: 0.0)
     reply = [Reply("busy", status=503), Reply(ANSWER)]
     graph = build(reply, limits={"attempts": 2})
     with recorded_spans() as spans:

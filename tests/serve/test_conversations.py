@@ -63,7 +63,7 @@ async def test_branches_stand_in_one_tree_and_each_goes_on_by_itself(settings: A
 
 @pytest.mark.covers("U8")
 async def test_a_turn_that_was_cut_is_there_without_an_outcome_and_is_asked_again(settings: Any):
-    model = ScriptedChatModel(default=Reply("Every 90 days [1].", delay=5))
+    model = ScriptedChatModel(default=Reply("Every 90 days [1].", delay=1))
     written = settings.model_copy(
         update={"synthesis": settings.synthesis.model_copy(update={"style": "conversational"})}
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -81,6 +82,19 @@ async def turn_record(sources: list[Any], question: str, answer: str | None = No
     return await load_provenance(graph, "audit-2026-031")
 
 
+def once(turn: Callable[[], Awaitable[dict[str, Any]]]) -> Callable[[], Awaitable[dict[str, Any]]]:
+    """`turn`, which is run once: whoever asks for its record is given one of their own."""
+    kept: list[dict[str, Any]] = []
+
+    async def record() -> dict[str, Any]:
+        if not kept:
+            kept.append(await turn())
+        return deepcopy(kept[0])
+
+    return record
+
+
+@once
 async def english_turn() -> dict[str, Any]:
     """Three sources, one of which failed; a sentence with a finding; a result that was left out."""
     tickets = FaultySource(InMemorySource(["Ticket 7: retention."], name="tickets"), error=ConnectionError("no route"))
@@ -101,6 +115,7 @@ async def english_turn() -> dict[str, Any]:
     )
 
 
+@once
 async def russian_turn() -> dict[str, Any]:
     """A structured answer in Russian, without a model; one source timed out."""
     rules = InMemorySource(

@@ -396,11 +396,11 @@ async def test_a_host_is_asked_one_request_at_a_time(site):
 
 async def test_waiting_for_ones_turn_costs_a_page_no_time(site):
     def slow(handler):
-        site.wait(0.6)
+        site.wait(0.3)
         answer(handler)
 
     site.pages["/start"] = slow
-    async with fetching(site, timeout=3.0, obey_robots=False) as fetcher:
+    async with fetching(site, timeout=1.5, obey_robots=False) as fetcher:
         pages = await asyncio.gather(*(fetcher.fetch(START) for _ in range(6)))
     assert [page.status for page in pages] == [200] * 6
 

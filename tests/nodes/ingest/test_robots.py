@@ -188,10 +188,10 @@ async def test_the_pause_that_a_site_asks_for_lies_between_two_requests(site):
         times.append(monotonic())
         answer(handler)
 
-    site.pages["/robots.txt"] = (200, {}, b"User-agent: *\nCrawl-delay: 1.2\n")
+    site.pages["/robots.txt"] = (200, {}, b"User-agent: *\nCrawl-delay: 0.7\n")
     site.pages["/open"] = timed
-    async with fetching(site, timeout=1.0) as fetcher:
+    async with fetching(site, timeout=0.6) as fetcher:
         # The time of a page does not run while it waits.
         await asyncio.gather(*(fetcher.fetch("http://site.example/open") for _ in range(3)))
-    assert all(later - earlier >= 1.2 for earlier, later in pairwise(times))
+    assert all(later - earlier >= 0.7 for earlier, later in pairwise(times))
     assert len(times) == 3

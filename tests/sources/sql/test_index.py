@@ -66,6 +66,7 @@ async def test_a_long_update_is_not_waited_for_and_results_say_so(plant, monkeyp
     change(plant, "INSERT INTO pumps VALUES (99, 'Zebra', 'striped', 1, 'hall C')")
     go_on = threading.Event()
     plain = keep_index.update_index
+    monkeypatch.setattr(keep_index, "REFRESH_WAIT", 0.1)
 
     def update_and_wait(connection, *args, **options):
         # What is written and not committed must neither be seen nor stand in the way.

@@ -193,6 +193,7 @@ async def test_rows_that_a_filter_keeps_are_found_once_a_long_update_is_done(tmp
         change(path, "INSERT INTO notes VALUES ('3', 'a', 'pump')")
         go_on = threading.Event()
         plain = keep_index.update_index
+        monkeypatch.setattr(keep_index, "REFRESH_WAIT", 0.1)
 
         def update_later(*args, **options):
             assert go_on.wait(30)
