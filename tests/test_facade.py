@@ -55,13 +55,14 @@ print(errors, gc.isenabled())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.covers("U1")
 def test_threads_may_load_all_names_at_once() -> None:
     assert printed(AT_ONCE) == "[] True"
 
 
 @pytest.mark.covers("L10")
-@pytest.mark.parametrize("wanted", [True, False])
+@pytest.mark.parametrize("wanted", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_looking_for_garbage_goes_on_as_it_was_also_when_loading_fails(wanted: bool) -> None:
     code = f"""
 import gc, sys
@@ -155,6 +156,7 @@ for module, name in {written}.items():
 """
 
 
+@pytest.mark.slow
 def test_a_module_of_0_1_that_moved_is_the_one_that_is_there_now() -> None:
     told = printed(ONE_AFTER_THE_OTHER.format(written=WRITTEN_FOR_0_1)).splitlines()
     assert told == [f"{module} True True True" for module in WRITTEN_FOR_0_1]

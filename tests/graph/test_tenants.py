@@ -151,16 +151,23 @@ async def weaviate_collection(servers: Servers) -> GroundedSource:
     return WeaviateSource("GraphTenants", name="notes", address=address(server), **given)
 
 
-HERE: list[Callable[[Servers], Awaitable[GroundedSource]]] = [
-    in_memory, langchain, knowledge_base, topic_index, sqlite, any_dialect
-]  # fmt: skip
+HERE: list[Callable[[Servers], Awaitable[GroundedSource]]] = [in_memory, langchain, knowledge_base, sqlite]
+# Over one of those, or with the same statements.
+LIKE_THEM: list[Callable[[Servers], Awaitable[GroundedSource]]] = [topic_index, any_dialect]
 LIVE: list[Callable[[Servers], Awaitable[GroundedSource]]] = [
     postgresql, postgresql_indexed, weaviate_base, weaviate_base_of_tenants, weaviate_topics, weaviate_collection
 ]  # fmt: skip
 
 
 @pytest.mark.covers("R13", "fault 60")
-@pytest.mark.parametrize("made", [*HERE, *(pytest.param(one, marks=pytest.mark.live) for one in LIVE)])
+@pytest.mark.parametrize(
+    "made",
+    [
+        *HERE,
+        *(pytest.param(one, marks=pytest.mark.slow) for one in LIKE_THEM),
+        *(pytest.param(one, marks=pytest.mark.live) for one in LIVE),
+    ],
+)
 async def test_no_row_of_another_tenant_in_any_intent_mode(made, tmp_path, request):
     source = await made(Servers(tmp_path, request.getfixturevalue))
     for mode, (intent, reply) in MODES.items():

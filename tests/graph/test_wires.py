@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -41,7 +41,15 @@ def never_read() -> Iterator[None]:
     gc.collect()
 
 
-every_wire = pytest.mark.parametrize("provider", PROVIDERS)
+# The two that differ most are asked in every run, the others in the slow tier: each loads a client of its own.
+QUICK = ("openai", "anthropic")
+
+
+def tiered(names: Iterable[str]) -> list[Any]:
+    return [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+every_wire = pytest.mark.parametrize("provider", tiered(PROVIDERS))
 
 ANSWER = "OAuth has four grant types [1]."
 LOGS = Path(__file__).parents[1] / "data" / "wires"
@@ -227,7 +235,7 @@ async def test_a_length_stop_is_told(provider: str, streams: bool) -> None:
     assert "cut off" in output["notes"][0]
 
 
-@pytest.mark.parametrize("provider", [name for name in PROVIDERS if PROVIDERS[name].refuses])
+@pytest.mark.parametrize("provider", tiered(name for name in PROVIDERS if PROVIDERS[name].refuses))
 async def test_a_refusal_is_told_as_one(provider: str) -> None:
     for reply in (Reply(refusal="I cannot help."), Reply("", finish_reason="content_filter")):
         with wired(provider, default=reply) as (_, llm):

@@ -73,6 +73,7 @@ async def test_only_max_tables_are_searched_and_the_id_names_table_and_row(tmp_p
     assert await source.route("the word in t4") == ["t4", "t0"]
 
 
+@pytest.mark.slow
 @pytest.mark.covers("L14")
 async def test_tatqa_tables_as_rows_of_text_reach_their_figure(tmp_path, data):
     dataset = load_dataset(SETS["tatqa tables alone"].files(data))
