@@ -38,12 +38,12 @@ test-live-slow: .venv/ready
 	$(PYTEST) $(MANY) -m "live or slow or guard" --explore-runs=1 $(EXPLORE)
 
 # By hand, fifty minutes: ten of new examples; then a hundred conversations at once on the page, over the graph with files
-# and over it with servers, readers beside a writer, a thousand turns of one process, and all public sets in servers.
+# and over it with servers, readers beside a writer, a thousand turns of one process, all public sets in servers, and pip in a newcomer's place of uv.
 test-long: .venv/ready
 	$(PYTEST) -n auto $(shell grep -rl "mark.guard" tests) -m "guard and not live" --explore-runs=20
 	$(PYTEST) tests/serve/test_serve_load.py tests/graph/test_load.py tests/graph/test_many_turns.py \
 		tests/sources/knowledge_base/test_words_endurance.py tests/sources/knowledge_base/test_quality.py \
-		tests/evals/test_corpora_elsewhere.py \
+		tests/evals/test_corpora_elsewhere.py tests/test_readme.py \
 		-m long -o faulthandler_timeout=3600
 
 # A LangGraph Server on loopback, without a key; LangGraph Studio connects to it.

@@ -2,7 +2,8 @@
 
 Clones the repository into a temporary folder and does there what it says: install and first answer, own
 documents, Python, own table, own model, server, Studio, a larger agent. Needs git, make and Python, neither a key nor a
-network beyond the package registry. Ends at the first step that fails, and with what that step printed.
+network beyond the package registry. With `--uv` uv installs the page and not pip, in a fifth of the time. Ends at the
+first step that fails, and with what that step printed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -35,7 +37,7 @@ with openai_stub("Pump 17 is serviced every 90 days [1].") as stub:
 _BLOCK = re.compile(r"^```(bash|python|yaml)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-def main(repository: Path) -> None:
+def main(repository: Path, *, by_uv: bool) -> None:
     """All steps, one after another."""
     with TemporaryDirectory(prefix="newcomer-") as folder:
         clone, work = Path(folder) / "groundgraph", Path(folder) / "work"
@@ -48,7 +50,7 @@ def main(repository: Path) -> None:
         run_blocks("Your tables", sources["Your tables"], clone, work)
         own_model(readme["Your own model"], clone, work)
         served(clone, work)
-        page_from_pip(clone, Path(folder) / "fresh")
+        page_installed(clone, Path(folder) / "fresh", by_uv=by_uv)
         agent = ["python", "run.py", "When is pump 17 serviced?"]
         step("a larger agent", agent, clone / "examples" / "subgraph", clone, told="90 days")
 
@@ -91,13 +93,20 @@ def served(clone: Path, work: Path) -> None:
         expect("Studio, fields", "top_k" in json.dumps(schemas["context_schema"]), str(schemas["context_schema"]))
 
 
-def page_from_pip(clone: Path, folder: Path) -> None:
-    """In an environment of its own: from `pip install` to the first answer on the page over the demo's documents."""
+def page_installed(clone: Path, folder: Path, *, by_uv: bool) -> None:
+    """In an environment of its own: from the install to the first answer on the page over the demo's documents."""
     folder.mkdir()
     started, binaries = time.monotonic(), folder / "environment" / "bin"
+    pip = [[sys.executable, "-m", "venv", str(binaries.parent)], [str(binaries / "pip"), "install", "-q"]]
+    uv = shutil.which("uv") or str(clone / ".venv-uv" / "bin" / "uv")
+    made = [
+        [uv, "venv", "-q", str(binaries.parent)],
+        [uv, "pip", "install", "-q", "--python", str(binaries / "python")],
+    ]
+    environment, install = made if by_uv else pip
     for command in (
-        [sys.executable, "-m", "venv", str(binaries.parent)],
-        [str(binaries / "pip"), "install", "-q", f"{clone}[page]"],
+        environment,
+        [*install, f"{clone}[page]"],
         [str(binaries / "groundgraph"), "demo", "--to", "demo"],
     ):
         # What nobody imports need not be compiled.
@@ -111,7 +120,7 @@ def page_from_pip(clone: Path, folder: Path) -> None:
         question = "Is it safe to show user input on a web page?"
         thread = ask(f"{url}api/threads", {"title": question})["id"]
         turn = ask_turn(f"{url}api/threads/{thread}/turns", question)
-        expect("the page, pip install", True, "", installed)
+        expect("the page, installed", True, "", installed)
         expect("the page, to a first answer", bool(turn["citations"]), str(turn), time.monotonic() - started)
     finally:
         end(process)
@@ -208,4 +217,5 @@ def expect(name: str, ok: bool, printed: str, seconds: float | None = None) -> N
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT)
+    places = [Path(name).resolve() for name in sys.argv[1:] if name != "--uv"]
+    main(places[0] if places else ROOT, by_uv="--uv" in sys.argv)

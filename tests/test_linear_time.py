@@ -31,9 +31,9 @@ from groundgraph.settings.answers import CitationCheckSettings
 
 # Parts, so that several processes share the work.
 PARTS = 4
-SHORT, LONG = (512, 2048), (8_000, 32_000)
+SHORT, LONG = (512, 2048), (6_000, 24_000)
 # How many of the attacks that a pattern or function is slowest with are tried with long texts.
-WORST = 6
+WORST = 4
 # Functions that are not a matter of the text that somebody else wrote, or whose time is another's.
 LEFT_OUT = {
     "groundgraph.text.words.read_data": "reads the package's own data files",
@@ -259,9 +259,12 @@ REPLIES = {
     ),
     "sentences of other words": lambda size: _sentences(size, 3, "{} [1].", 6),
 }
+QUICK = "quotations of the evidence"
 
 
-@pytest.mark.parametrize("kind", REPLIES)
+@pytest.mark.parametrize(
+    "kind", [kind if kind == QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in REPLIES]
+)
 def test_a_long_reply_is_checked_against_long_evidence_in_linear_time(kind):
     clear = text_caches(_modules())
 

@@ -78,9 +78,11 @@ def test_the_changelog_names_the_version() -> None:
     assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
-@pytest.mark.slow
-def test_a_newcomer_gets_from_a_clean_clone_to_a_larger_agent() -> None:
-    command = [sys.executable, str(ROOT / "scripts" / "newcomers_path.py")]
+@pytest.mark.parametrize(
+    "given", [pytest.param(["--uv"], marks=pytest.mark.slow), pytest.param([], marks=pytest.mark.long)]
+)
+def test_a_newcomer_gets_from_a_clean_clone_to_a_larger_agent(given: list[str]) -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "newcomers_path.py"), *given]
     run = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "ok  a larger agent" in run.stdout

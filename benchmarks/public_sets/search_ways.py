@@ -36,7 +36,9 @@ class Searched:
     strangers: frozenset[str] = frozenset()
 
 
-async def search_set(wanted: PublicSet, data: Path, vectors: Path | Embedder, bases: Path, tell: Tell) -> Searched:
+async def search_set(
+    wanted: PublicSet, data: Path, vectors: Path | Embedder, bases: Path, tell: Tell, *, each: int = 1
+) -> Searched:
     """`wanted` searched in the ways that its vectors allow.
 
     Args:
@@ -45,6 +47,7 @@ async def search_set(wanted: PublicSet, data: Path, vectors: Path | Embedder, ba
         vectors: the folder with the stored vectors, or the model that makes them.
         bases: where knowledge bases are kept from one run to the next.
         tell: told what is being done.
+        each: one in so many of its queries is asked.
 
     Raises:
         GroundGraphError: the set cannot be read or searched.
@@ -59,7 +62,8 @@ async def search_set(wanted: PublicSet, data: Path, vectors: Path | Embedder, ba
         tell(f"{wanted.title}: {way}")
         settings = evaluation_settings(_settings(wanted, way), paths, as_configured=False)
         used = None if way == LEXICAL else embedder
-        found[way] = await run_queries(settings, dataset.corpora, _counting(dataset), None, used, chat_model=model)
+        asked = _counting(dataset)[::each]
+        found[way] = await run_queries(settings, dataset.corpora, asked, None, used, chat_model=model)
     is_stored = embedder is not None and embedder is not vectors
     return Searched(dataset, found, strangers(said, embedder) if embedder and is_stored else frozenset())
 

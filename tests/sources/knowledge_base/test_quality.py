@@ -11,6 +11,8 @@ from groundgraph.evals.measures import retrieval_values
 
 SETS = {one.title: one for one in PUBLIC_SETS}
 LEAST_KEPT = 0.97
+# One in so many questions is asked with its rewrite by a model, each of which must find what the rewrite itself finds.
+FEW = 5
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +22,8 @@ def search(data, bases):
 
     async def search(wanted: PublicSet) -> Searched:
         if wanted.title not in known:
-            known[wanted.title] = await search_set(wanted, data, data / "vectors", bases, lambda _: None)
+            each = FEW if wanted is REWRITTEN else 1
+            known[wanted.title] = await search_set(wanted, data, data / "vectors", bases, lambda _: None, each=each)
         return known[wanted.title]
 
     return search
@@ -60,17 +63,15 @@ async def test_each_way_reaches_its_figure_words_and_vectors_together_fall_behin
 @pytest.mark.slow
 @pytest.mark.covers("L14")
 async def test_a_given_rewrite_gives_the_figure_of_the_rewrite_and_no_model_costs_nothing(search):
-    async def figures(wanted: PublicSet) -> dict[str, float]:
+    async def figures(wanted: PublicSet) -> dict[str, dict[str, float]]:
         searched = await search(wanted)
-        judged = searched.dataset.judged
-        values = {
-            way: retrieval_values(judged, {one.query: one.documents for one in answered})["nDCG@5"]
-            for way, answered in searched.found.items()
-        }
-        return {way: sum(own.values()) / len(own) for way, own in values.items()}
+        found = {way: {one.query: one.documents for one in answered} for way, answered in searched.found.items()}
+        judged = {query: gains for query, gains in searched.dataset.judged.items() if query in found[LEXICAL]}
+        return {way: retrieval_values(judged, own)["nDCG@5"] for way, own in found.items()}
 
-    rewritten, rewrite = await figures(REWRITTEN), await figures(REWRITE)
+    rewritten, rewrite, last_turn = await figures(REWRITTEN), await figures(REWRITE), await figures(LAST_TURN)
     assert set(rewritten) == set(rewrite) >= {LEXICAL, HYBRID}
-    for way, value in rewrite.items():
-        assert rewritten[way] == pytest.approx(value, abs=0.001), way
-    assert rewritten[LEXICAL] > (await figures(LAST_TURN))[LEXICAL]
+    for way, values in rewritten.items():
+        assert len(values) > 30
+        assert values == pytest.approx({query: rewrite[way][query] for query in values}, abs=0.001), way
+    assert sum(rewrite[LEXICAL].values()) > sum(last_turn[LEXICAL].values())

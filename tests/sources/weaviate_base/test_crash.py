@@ -22,7 +22,7 @@ from groundgraph.sources.weaviate_base import BasePlace, WeaviateBaseSource, Wea
 from groundgraph.testing import NgramEmbeddings
 
 pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.covers("fault 41")]
-COUNT = 200
+COUNT = 150
 
 
 def documents(count: int = COUNT) -> list[Document]:
@@ -158,7 +158,7 @@ async def test_verify_repairs_what_an_index_lost_when_the_server_was_killed(weav
 
 
 def test_a_writer_that_is_killed_again_and_again_ends_with_the_same_and_repeats_little(weaviate_server, tmp_path):
-    count, chance = 600, random.Random(6)
+    count, chance = 320, random.Random(6)
     place = place_on(weaviate_server)
     expected = asyncio.run(undisturbed(weaviate_server, count))
     kills = 0
