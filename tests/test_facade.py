@@ -55,7 +55,6 @@ print(errors, gc.isenabled())
 """
 
 
-@pytest.mark.slow
 @pytest.mark.covers("U1")
 def test_threads_may_load_all_names_at_once() -> None:
     assert printed(AT_ONCE) == "[] True"
@@ -156,7 +155,6 @@ for module, name in {written}.items():
 """
 
 
-@pytest.mark.slow
 def test_a_module_of_0_1_that_moved_is_the_one_that_is_there_now() -> None:
     told = printed(ONE_AFTER_THE_OTHER.format(written=WRITTEN_FOR_0_1)).splitlines()
     assert told == [f"{module} True True True" for module in WRITTEN_FOR_0_1]

@@ -80,7 +80,6 @@ def test_with_the_defaults_no_process_passes_1200_mb(mixed, tmp_path):
     assert 500e6 < most < 1.2e9
 
 
-@pytest.mark.slow
 def test_ctrl_c_leaves_no_process_and_no_traceback(mixed, tmp_path):
     with started(tmp_path, "docs/self.pdf") as ingest:
         until = time.monotonic() + 60

@@ -30,7 +30,7 @@ async def anybody(headers):
 
 
 @pytest.mark.covers("U8")
-@pytest.mark.parametrize("ending", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_a_folder_is_taken_in_and_a_page_is_there_until_it_is_interrupted(tmp_path: Path, ending: signal.Signals):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "pumps.md").write_text("# Pumps\n\nPump 17 is serviced every 90 days.\n")
@@ -99,7 +99,6 @@ def test_a_server_that_does_not_start_is_told(call, monkeypatch: pytest.MonkeyPa
     assert "Interrupted" not in ran.err
 
 
-@pytest.mark.slow
 @pytest.mark.covers("U8")
 def test_a_server_does_not_look_for_garbage_among_what_stays(tmp_path: Path):
     (tmp_path / "auth.py").write_text(LOOKS)

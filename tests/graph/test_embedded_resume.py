@@ -24,7 +24,6 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return told_by("embedded_killed.py", tmp_path_factory.mktemp("killed"))
 
 
-@pytest.mark.slow
 @pytest.mark.covers("fault 41")
 def test_the_parents_checkpoints_hold_the_steps_of_the_turn(told: dict[str, Any]) -> None:
     assert told["whole"]["spaces"] == ["", "", "", *["turn"] * 9, "", ""]
@@ -32,7 +31,6 @@ def test_the_parents_checkpoints_hold_the_steps_of_the_turn(told: dict[str, Any]
     assert {one["signal"] for one in told["killed"]} == {9}
 
 
-@pytest.mark.slow
 @pytest.mark.covers("fault 41")
 def test_killed_anywhere_the_parent_ends_as_if_it_had_not_been(told: dict[str, Any]) -> None:
     whole = told["whole"]["result"]
@@ -41,7 +39,6 @@ def test_killed_anywhere_the_parent_ends_as_if_it_had_not_been(told: dict[str, A
     assert [one["result"] for one in told["killed"]] == [whole] * 14
 
 
-@pytest.mark.slow
 def test_what_was_done_before_the_kill_is_not_done_again(told: dict[str, Any]) -> None:
     for killed in told["killed"]:
         assert killed["steps"] == ["prepare", "close"]

@@ -47,7 +47,6 @@ def embeddings(folder: Path, **more: Any) -> dict[str, Any]:
     return {"provider": "fastembed", "model": "all-MiniLM-L6-v2", "folder": str(folder), "languages": ["en"], **more}
 
 
-@pytest.mark.slow
 def test_a_folder_gives_the_vectors_of_the_model_in_it(minilm: Path) -> None:
     texts = [PUMP, "word " * 400, "Возврат"]
     found = LocalEmbeddings("all-MiniLM-L6-v2", minilm)
