@@ -46,10 +46,14 @@ def test_a_value_of_python_is_not_blamed_on_a_variable_that_it_overrides(monkeyp
 
 def test_a_list_or_section_in_json_that_cannot_be_read_is_an_error_without_its_value(monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_SOURCES", "[{secret-value")
-    [found] = problems()
-    assert "sources" in found.message
-    assert "JSON" in found.message
-    assert "secret-value" not in found.message
+    monkeypatch.setenv("GROUNDGRAPH_RETRIEVAL", "")
+    monkeypatch.setenv("GROUNDGRAPH_LLM__MODEL", "right")
+    found = {problem.key: problem.message for problem in problems()}
+    assert set(found) == {"GROUNDGRAPH_SOURCES", "GROUNDGRAPH_RETRIEVAL"}
+    assert all("JSON" in message for message in found.values())
+    assert "GROUNDGRAPH_RETRIEVAL__KEY" in found["GROUNDGRAPH_RETRIEVAL"]
+    assert "secret-value" not in found["GROUNDGRAPH_SOURCES"]
+    assert "EnvSettingsSource" not in str(found)
 
 
 def test_sources_can_be_given_in_json(monkeypatch):

@@ -139,7 +139,24 @@ def test_a_file_that_is_no_mapping_is_an_error_with_its_place(file, text):
 def test_bytes_that_are_no_text_and_a_missing_file_are_errors(tmp_path):
     (tmp_path / "bad.yaml").write_bytes(b"\xff\xfe\x00")
     assert "YAML" in problem(tmp_path / "bad.yaml").message
-    assert "cannot be read" in problem(tmp_path / "none.yaml").message
+    missing = problem(tmp_path / "none.yaml")
+    assert f"no such file. It was looked for in {tmp_path}" in missing.message
+    assert str(missing).startswith(f"{tmp_path / 'none.yaml'}: "), "no line of a file that is not there"
+    assert str(problem(tmp_path)) == f"{tmp_path}: cannot be read: Is a directory"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("retrieval:\n", "is left empty; give it a value, or take the line out"),
+        ("sources:\n", "is left empty; give it a value, or take the line out"),
+        ("retrieval:\n  top_k:\n", "is left empty; give it a value, or take the line out"),
+        ("retrieval: 5\n", "must be a section, with its keys below it (given: 5)"),
+        ("sources: {a: 1}\n", "must be a list"),
+    ],
+)
+def test_a_section_of_the_wrong_kind_is_told_without_names_of_classes(file, text, told):
+    assert problem(file(text)).message == told
 
 
 @pytest.mark.parametrize("given", [5, [1], b"retrieval: {}", load_settings()])

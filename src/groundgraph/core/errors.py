@@ -62,7 +62,7 @@ class GroundGraphError(RuntimeError):
 class Problem:
     """One thing wrong with a configuration.
 
-    `line` and `column` count from 1 and are 0 when the value did not come from a file.
+    `line` and `column` count from 1 and are 0 when the value did not come from a file, or `file` cannot be read.
     """
 
     key: str
@@ -72,7 +72,8 @@ class Problem:
     column: int = 0
 
     def __str__(self) -> str:
-        where = f"{self.file}:{self.line}:{self.column}: " if self.file else ""
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        where = f"{place}: " if place else ""
         return f"{where}{self.key}: {self.message}" if self.key else f"{where}{self.message}"
 
 

@@ -150,7 +150,7 @@ class _Walk:
 
 def _sort_in(found: FoundFiles, file: FoundFile, *, explicit: bool) -> None:
     suffix = file.path.suffix.lower()
-    legible = _CONTROL.sub("\ufffd", clean_text(file.name))
+    legible = _legible(file.name)
     if unusable := _unusable(file.path):
         found.failed.append((legible, unusable))
     elif suffix in MEDIA_TYPES and legible == file.name:
@@ -161,6 +161,10 @@ def _sort_in(found: FoundFiles, file: FoundFile, *, explicit: bool) -> None:
         found.failed.append((legible, _unsupported(suffix)))
     else:
         found.ignored[suffix or "(no suffix)"] += 1
+
+
+def _legible(name: str) -> str:
+    return _CONTROL.sub("\ufffd", clean_text(name))
 
 
 def _unnamable(name: str) -> str:
@@ -176,7 +180,8 @@ def _unusable(path: Path) -> str:
         return "" if S_ISREG(path.stat().st_mode) else "not a regular file"
     except (FileNotFoundError, NotADirectoryError, ValueError):
         # A null character in a name is a ValueError.
-        return "a link to what is not there" if os.path.islink(path) else "there is no such file or folder"
+        folder = _legible(os.path.abspath(path.parent))
+        return "a link to what is not there" if os.path.islink(path) else f"there is no such file or folder in {folder}"
     except OSError as error:
         return f"it cannot be looked at: {error.strerror}"
 

@@ -84,10 +84,25 @@ def read_environment() -> Environment:
     }
     try:
         found = source()
-    except SettingsError as error:
+    except SettingsError:
         # The cause quotes the value.
-        raise ConfigurationError(f"{error}; lists and whole sections are written in JSON") from None
+        raise ConfigurationError(_not_json(source)) from None
     return Environment(found, _source_options(variables), tuple(_unknown(variables)))
+
+
+def _not_json(source: Any) -> list[Problem]:
+    """The variables whose values are no JSON, where only JSON says what is meant; the library names their sections."""
+    from pydantic_settings import SettingsError
+
+    problems = []
+    for name, value in list(source.env_vars.items()):
+        source.env_vars = {name: value}
+        try:
+            source()
+        except SettingsError:
+            told = "a list or a whole section is written in JSON here, and this is none"
+            problems.append(Problem(name.upper(), f"{told}; {name.upper()}__KEY sets a single key of a section"))
+    return problems
 
 
 def merged_sections(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -374,10 +389,16 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _models(inner)
 
 
+# In place of pydantic's own words, which name classes.
+_WRONG_KINDS = {"model_type": "must be a section, with its keys below it", "list_type": "must be a list"}
+
+
 def message_of(error: Any, location: Location) -> str:
     """The message for one of pydantic's errors, with the value that was given where it may be shown."""
-    message = str(error["msg"]).removeprefix("Value error, ")
     given = error["input"]
+    if given is None and error["type"] != "value_error":
+        return "is left empty; give it a value, or take the line out"
+    message = _WRONG_KINDS.get(error["type"]) or str(error["msg"]).removeprefix("Value error, ")
     if error["type"] in ("value_error", "missing") or isinstance(given, dict | list):
         return message
     key = next((part for part in reversed(location) if isinstance(part, str)), "")

@@ -153,8 +153,11 @@ def read_yaml(path: Path, *, fields: bool = False) -> PlacedMapping:
     """
     try:
         loaded = _load(path.read_text("utf-8"), _PlacedFieldLoader if fields else _Loader)
+    except FileNotFoundError as error:
+        told = f"there is no such file. It was looked for in {path.absolute().parent}; write its path from here"
+        raise ConfigurationError([Problem("", told, str(path))]) from error
     except OSError as error:
-        raise ConfigurationError([Problem("", f"cannot be read: {error.strerror}", str(path), 1, 1)]) from error
+        raise ConfigurationError([Problem("", f"cannot be read: {error.strerror}", str(path))]) from error
     except (YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)

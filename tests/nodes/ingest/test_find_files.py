@@ -97,8 +97,8 @@ def test_whatever_cannot_be_looked_at_is_listed_with_its_reason_and_the_rest_is_
         "docs/pipe.md": "not a regular file",
         long: "it cannot be looked at: File name too long",
         f"{long}/a.md": "it cannot be looked at: File name too long",
-        "docs/a.md/b.md": "there is no such file or folder",
-        clean_text("null\0.md"): "there is no such file or folder",
+        "docs/a.md/b.md": f"there is no such file or folder in {tmp_path}/docs/a.md",
+        clean_text("null\0.md"): f"there is no such file or folder in {tmp_path}",
     }
 
 
