@@ -7,6 +7,7 @@ from langgraph.runtime import Runtime
 
 from groundgraph import GroundedSource, InMemorySource, load_settings, turn_graph
 from groundgraph.answers.structured_answer import AnswerTemplates
+from groundgraph.core.errors import SchemaChanged, SchemaVersionUnsupported
 from groundgraph.core.intent import EMPTY_INTENT
 from groundgraph.core.turn_values import EMPTY_RETRIEVAL, EMPTY_TURN
 from groundgraph.nodes.report_absence import report_absence
@@ -71,9 +72,24 @@ def test_a_template_that_fails_on_no_results_costs_a_note():
 class Down(GroundedSource):
     name = "tickets"
     source_type = "custom"
+    error: Exception = ConnectionError("no route")
 
     async def query(self, intent, *, top_k=5, score_threshold=0.0):
-        raise ConnectionError("no route")
+        raise self.error
+
+
+@pytest.mark.covers("fault 32")
+@pytest.mark.parametrize("error", [SchemaVersionUnsupported("version 99"), SchemaChanged("no such column")])
+def test_nobody_is_told_to_ask_later_where_time_mends_nothing(error):
+    newer, down = Down(), Down()
+    newer.error, newer.name = error, "archive"
+    alone = absent("", sources=[newer])
+    assert alone["outcome"] == "unavailable"
+    assert "archive cannot be searched as it is" in alone["answer"]
+    assert "later" not in alone["answer"]
+    assert not any("it failed" in note for note in alone["notes"]), "what to do is told"
+    both = absent("", sources=[newer, down])
+    assert "ask again later" in both["answer"], "the other may be back"
 
 
 @pytest.mark.covers("fault 32")

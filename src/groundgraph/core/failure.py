@@ -117,6 +117,7 @@ Kind = Literal[
     "timeout",
     "unreachable",
     "never_ingested",
+    "newer",
     "broken",
     "refused",
     "limited",
@@ -139,6 +140,8 @@ Part = Literal["source", "model", "step"]
 OF_THE_SERVICE: frozenset[Kind] = frozenset({"timeout", "unreachable", "broken"})
 # What was asked for does not suit; the service is well.
 OF_THE_QUESTION: frozenset[Kind] = frozenset({"tenant", "scope", "filter"})
+# It stays so until somebody changes something, so that asking again later does not help.
+LASTING: frozenset[Kind] = frozenset({"newer", "changed", "configuration"})
 
 
 class Failure(TypedDict):
@@ -165,6 +168,7 @@ class Told:
 
 _TYPED: tuple[tuple[type[Exception], Kind], ...] = (
     (errors.NeverIngested, "never_ingested"),
+    (errors.SchemaVersionUnsupported, "newer"),
     (errors.SourceUnavailable, "unreachable"),
     (errors.StorageUnavailable, "unreachable"),
     (errors.StorageLocked, "unreachable"),

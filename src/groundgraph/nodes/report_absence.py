@@ -11,6 +11,7 @@ from groundgraph.answers.label_gate import LabelGate
 from groundgraph.answers.provenance import absence_outcome, is_out, lacks_filter
 from groundgraph.answers.structured_answer import AnswerTemplates, template_variables
 from groundgraph.core.errors import TemplateInvalid
+from groundgraph.core.failure import LASTING
 from groundgraph.core.turn_values import EMPTY_DRAFT, Outcome, Ranking, Retrieval
 from groundgraph.nodes.answer_styles import AnswerInput, AnswerUpdate, style_asked_for
 from groundgraph.nodes.node import Node
@@ -98,10 +99,18 @@ def _down_or_left_out(prompts: Prompts, retrievals: Collection[Retrieval], outco
     """That sources were down, or were left out for want of a filter; empty where all of them answered."""
     if outcome == "unavailable":
         failed = list(dict.fromkeys(entry["source"] for entry in retrievals if is_out(entry)))
+        if _stays_out(retrievals):
+            return prompts.note("stays_out", language, sources=", ".join(failed))
         return prompts.render(_outage(retrievals), language=language, failed=failed)
     needing = sorted({entry["source"] for entry in retrievals if lacks_filter(entry)})
     searched = any(entry["status"] == "ok" for entry in retrievals)
     return prompts.render("left_out", language=language, needing=needing, searched=searched) if needing else ""
+
+
+def _stays_out(retrievals: Iterable[Retrieval]) -> bool:
+    """Whether each source that could not answer stays so until somebody mends it."""
+    kinds = {entry["failure"]["kind"] if entry["failure"] else "timeout" for entry in retrievals if is_out(entry)}
+    return kinds <= LASTING
 
 
 def _outage(retrievals: Iterable[Retrieval]) -> str:
