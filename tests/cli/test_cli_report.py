@@ -118,3 +118,17 @@ def test_a_page_that_cannot_be_written_is_told(asked):
 def test_no_model_is_needed_to_show_a_turn(asked, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text("llm: {provider: nobody_has_this, model: x}\n")
     assert asked("report", "a").code == 0
+
+
+@pytest.mark.covers("V3")
+def test_a_hyphen_is_standard_output_and_no_file(asked, tmp_path):
+    asked("report", "a", "-o", "turn.html")
+    ran = asked("report", "a", "-o", "-")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.rstrip() == (tmp_path / "turn.html").read_text("utf-8").rstrip()
+    assert not (tmp_path / "-").exists()
+    for command in (["report", "a"], ["check-model"], ["evaluate", "--recorded", "--again", "groundgraph.yaml"]):
+        (tmp_path / "groundgraph.yaml").touch()
+        ran = asked(*command, "-o", "-", "--json")
+        assert (ran.code, ran.json["error"]["type"]) == (2, "InputInvalid"), command
+        assert "both write to standard output" in ran.json["error"]["message"]

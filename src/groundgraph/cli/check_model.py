@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from groundgraph.cli.options import AsJson, ConfigFile, find_settings
-from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, note, say, write_json
+from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, goes_to_output, note, say, write_json, write_out
 from groundgraph.cli.progress import shown_progress
 
 if TYPE_CHECKING:
     from groundgraph.evals.model_check.figures import ModelCheck, Price
     from groundgraph.settings.settings import Settings
 
-Page = Annotated[Path | None, typer.Option("-o", metavar="FILE", help="Write the figures as an HTML page to FILE.")]
+Page = Annotated[
+    Path | None,
+    typer.Option("-o", metavar="FILE", help="Write the figures as an HTML page to FILE; - is standard output."),
+]
 AtLeast = Annotated[
     list[str] | None,
     typer.Option(
@@ -48,6 +51,7 @@ def check_model(
     through the graph that answers users; plain rules decide what is right. It takes about a hundred calls of the
     model, and more for answers that it is to mend.
     """
+    shown = not goes_to_output(output, as_json=as_json)
     if output and not output.absolute().parent.is_dir():
         raise typer.BadParameter(f"there is no folder '{output.parent}'", param_hint="-o")
     wanted, known_price = _marks(at_least or []), _price(price)
@@ -59,10 +63,10 @@ def check_model(
     if output:
         from groundgraph.report.turn_page import model_page
 
-        output.write_text(model_page(found), "utf-8")
+        write_out(output, model_page(found))
     if as_json:
         write_json(found)
-    else:
+    elif shown:
         _say(found, wrong=wrong)
     for name in found["below"]:
         note(f"Below the mark: {name or 'all cases'}.")

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from groundgraph.cli.options import AsJson, ConfigFile, Thread, find_settings
-from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, counted, note, say, write_json
+from groundgraph.cli.output import (
+    DONE,
+    DONE_WITH_FAILURES,
+    counted,
+    goes_to_output,
+    note,
+    say,
+    write_json,
+    write_out,
+)
 from groundgraph.core.errors import InputInvalid
 
 if TYPE_CHECKING:
@@ -160,7 +169,9 @@ def report(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="FILE", help="Write the turn as one HTML page into FILE."),
+        typer.Option(
+            "-o", "--out", metavar="FILE", help="Write the turn as one HTML page into FILE; - is standard output."
+        ),
     ] = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
@@ -172,6 +183,7 @@ def report(
     """
     if out and out.is_dir():
         raise typer.BadParameter(f"'{out}' is a folder; name a file in it", param_hint="--out")
+    goes_to_output(out, as_json=as_json)
     settings = find_settings(config)
     record = asyncio.run(_record(settings, thread, turn))
     if out:
@@ -220,10 +232,10 @@ def write_page(file: Path, record: dict[str, Any], settings: Settings) -> None:
     """Write a recorded turn into `file` as one HTML page, and tell so."""
     from groundgraph.report.turn_page import turn_page
 
-    page = turn_page(record, settings=settings).encode()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(page)
-    note(f"The turn {record['turn_id']} stands in {file} ({len(page) / 1000:.0f} kB).")
+    page = turn_page(record, settings=settings)
+    write_out(file, page)
+    if str(file) != "-":
+        note(f"The turn {record['turn_id']} stands in {file} ({len(page.encode()) / 1000:.0f} kB).")
 
 
 T = TypeVar("T")

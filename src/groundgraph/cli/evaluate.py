@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from groundgraph.cli.options import STATE_FOLDER, AsJson, ConfigFile, find_settings, keep_out_of_git
-from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, counted, note, say, write_json
+from groundgraph.cli.output import (
+    DONE,
+    DONE_WITH_FAILURES,
+    counted,
+    goes_to_output,
+    note,
+    say,
+    write_json,
+    write_out,
+)
 from groundgraph.cli.progress import shown_progress
 
 if TYPE_CHECKING:
@@ -44,6 +53,7 @@ def evaluate_recorded(settings: Settings, again: Settings | None, page: Path | N
 
     if page and again is None:
         raise InputInvalid("The page compares two configurations: name the other one with --again FILE.")
+    shown = not goes_to_output(page, as_json=as_json)
     turns = asyncio.run(_marked(settings))
     if not turns:
         raise InputInvalid("Nobody has marked an answer yet: the page of groundgraph serve is where to.")
@@ -53,11 +63,12 @@ def evaluate_recorded(settings: Settings, again: Settings | None, page: Path | N
     if page:
         from groundgraph.report.turn_page import compared_page
 
-        page.write_text(compared_page(found), "utf-8")
-        note(f"The comparison stands in {page}.")
+        write_out(page, compared_page(found))
+        if shown:
+            note(f"The comparison stands in {page}.")
     if as_json:
         write_json(found)
-    else:
+    elif shown:
         say("\n".join(recorded_lines(found)))
 
 
@@ -180,7 +191,12 @@ Again = Annotated[
 ]
 OutPage = Annotated[
     Path | None,
-    typer.Option("-o", "--out", metavar="FILE", help="recorded: write the comparison as one HTML page into FILE."),
+    typer.Option(
+        "-o",
+        "--out",
+        metavar="FILE",
+        help="recorded: write the comparison as one HTML page into FILE; - is standard output.",
+    ),
 ]
 SqlUrl = Annotated[
     str | None,

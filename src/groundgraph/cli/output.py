@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from groundgraph.core.characters import HIDDEN
@@ -117,6 +118,30 @@ def _write(text: str) -> None:
     except BrokenPipeError:
         # Whoever read the output, `head` for example, has seen enough; the command still ends as it would have.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def goes_to_output(file: Path | None, *, as_json: bool) -> bool:
+    """Whether `file`, that of an option `-o`, is standard output: a hyphen, as for most commands.
+
+    Raises:
+        InputInvalid: the JSON of `--json` is to stand there too.
+    """
+    if str(file) != "-":
+        return False
+    if as_json:
+        raise InputInvalid("-o - and --json both write to standard output: name a file, or leave one of them out.")
+    return True
+
+
+def write_out(file: Path, page: str) -> None:
+    """`page` into `file`, or as the only thing on standard output where it is a hyphen."""
+    if str(file) != "-":
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(page.encode())
+        return
+    # A page says of itself that it is UTF-8, whatever the terminal is.
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    _write(page)
 
 
 def on_terminal() -> bool:
