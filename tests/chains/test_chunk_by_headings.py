@@ -235,3 +235,30 @@ def test_rfc_6749_has_all_sixteen_sections_of_its_security_considerations(data: 
     text = (data / "documents" / "text" / "rfc6749.txt").read_text("utf-8")
     found = dict.fromkeys(name for name in paths(text) if name.startswith("10."))
     assert [name.split(" ")[0] for name in found] == ["10.", *(f"10.{number}." for number in range(1, 17))]
+
+
+@pytest.mark.parametrize(
+    ("head", "named"),
+    [
+        ("| **Machine** | Power |\n|---|:-:|", "Machine | Power"),
+        ("Machine   | Power\n--- | ---", "Machine | Power"),
+        (f"| {'Machine' * 60} | Power |\n|---|---|", ""),
+    ],
+)
+def test_rows_in_another_chunk_than_the_names_of_their_columns_have_these_as_heading(head, named):
+    rows = "\n".join(f"| K{n} | {n} kW |" for n in range(100))
+    chunks = chunked(f"# Plant\n\n{head}\n{rows}\n\nThe end.\n", max_chunk_size=600, min_chunk_size=300)
+    first, *others, last = chunks
+    assert first.headings == ("Plant",)
+    assert len(others) > 1
+    assert {chunk.headings for chunk in others} == {("Plant", named) if named else ("Plant",)}
+    assert last.headings == ("Plant",)
+    assert last.text.endswith("The end.")
+    assert "|" not in last.text or not named, "what stands behind the table is not below its columns"
+    text = "".join("".join(chunk.text.split()) for chunk in chunks)
+    assert text.count("K99") == 1
+
+
+def test_long_code_has_no_names_of_columns():
+    code = "```\n" + "| a | b |\n|---|---|\n" * 40 + "```"
+    assert {chunk.headings for chunk in chunked(code, max_chunk_size=100)} == {()}

@@ -314,6 +314,24 @@ def _outermost(tokens: list[Token], lines: list[int]) -> Iterator[Block]:
                 yield Block(first, last, whole=token.type in _WHOLE)
 
 
+# What stands between the names of the columns and the rows.
+_DELIMITERS = re.compile(r"[ \t]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+")
+# Longer ones would be more than the rows below them; as they are written, they may be set apart by many spaces.
+_MOST_NAMES, _MOST_WRITTEN = 200, 2000
+
+
+def column_names(text: str, block: Block) -> str:
+    """The names of the columns of the table `block` of a Markdown text, between bars; empty where it is none."""
+    first = text.find("\n", block.start, block.end)
+    second = text.find("\n", first + 1, block.end)
+    if first < 0 or second < 0 or first - block.start > _MOST_WRITTEN:
+        return ""
+    names = text[block.start : first]
+    is_table = "|" in names and _DELIMITERS.fullmatch(text, first + 1, second)
+    told = _plain(names.strip().strip("|")) if is_table else ""
+    return told if len(told) <= _MOST_NAMES else ""
+
+
 def _plain(markup: str) -> str:
     if not _INLINE_MARKUP.search(markup):
         return " ".join(markup.split())

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from groundgraph.core.chain import Chunker
 from groundgraph.core.document import PDF, PPTX, RECORDS, Chunk, Document, Part
-from groundgraph.ingest.blocks import LINE_END, Block, document_blocks
+from groundgraph.ingest.blocks import LINE_END, Block, column_names, document_blocks
 from groundgraph.models.call_model import ChainModel, Passage
 from groundgraph.resilience.blocking import call_chain
 from groundgraph.text.original import FILE_ROW
@@ -137,7 +137,8 @@ class HeadingChunker:
     A heading line belongs to the first chunk of its section, and a heading without text of its own to the
     first chunk below it, so that every visible character of the body is in exactly one chunk. Chunks are
     slices of the original text. The heading path goes on from page to page, and from no slide to the next. A record
-    that fits is one chunk.
+    that fits is one chunk. Rows of a table that stand in another chunk than the names of its columns have these as
+    their innermost heading, and share their chunk with nothing else.
 
     Args:
         max_chunk_size: characters that no chunk exceeds, at least 1.
@@ -158,7 +159,7 @@ class HeadingChunker:
     @property
     def signature(self) -> str:
         """See `Chunker.signature`."""
-        return f"headings 3 {self.max_chunk_size} {self.min_chunk_size}"
+        return f"headings 4 {self.max_chunk_size} {self.min_chunk_size}"
 
     def __call__(self, document: Document, /) -> list[Chunk]:
         """The chunks of `document` in order."""
@@ -180,8 +181,10 @@ class HeadingChunker:
         smallest = self.max_chunk_size // 2 if self.min_chunk_size is None else self.min_chunk_size
         last = section
         for last in _sections(document_blocks(document, part), section):
-            for start, end in _Cutter(document.text, last, self.max_chunk_size, smallest).spans():
-                chunks.append(chunk_of(document, part, len(chunks), start, end, last.headings, last.levels))
+            cutter = _Cutter(document.text, last, self.max_chunk_size, smallest)
+            for start, end in cutter.spans():
+                above = last.above_rows(cutter.columns(start))
+                chunks.append(chunk_of(document, part, len(chunks), start, end, *above))
         return last
 
 
@@ -198,6 +201,12 @@ class _Section:
         """The section that `heading` opens after this one."""
         kept = sum(level < heading.level for level in self.levels)
         return _Section((*self.headings[:kept], heading.title), (*self.levels[:kept], heading.level), [heading], 1)
+
+    def above_rows(self, columns: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """The headings, and their levels, of rows below the names of `columns`; without names those of the section."""
+        if not columns:
+            return self.headings, self.levels
+        return (*self.headings, columns), (*self.levels, max(self.levels, default=0) + 1)
 
     def takes_in(self, heading: Block) -> bool:
         """Whether this section is a heading without text, and `heading` stands directly below it."""
@@ -235,6 +244,7 @@ class _Cutter:
         self._largest = largest
         self._smallest = smallest
         self._inner: tuple[int, list[int]] = (-1, [])
+        self._named: tuple[int, str] = (-1, "")
 
     def spans(self) -> Iterator[tuple[int, int]]:
         """The spans of the section's chunks, without the white space around them."""
@@ -244,8 +254,17 @@ class _Cutter:
             yield start, self._before_space(start, cut)
             start = self._skip_space(cut)
 
+    def columns(self, start: int) -> str:
+        """The names of the columns of the table within which `start` is; empty at its beginning and elsewhere."""
+        block = self._block_at(start)
+        if self._named[0] != block.start:
+            self._named = (block.start, column_names(self._text, block) if block.whole else "")
+        return self._named[1] if start > block.start else ""
+
     def _cut(self, start: int) -> int:
         edges = self._edges(start)
+        if edges and self.columns(start):
+            return edges[0]
         for edge, following in pairwise(edges):
             if edge - start >= self._smallest <= self._before_space(edge, following) - edge:
                 return edge
