@@ -89,6 +89,8 @@ _MAX_REPLACED = 0.1
 # Fewer bytes, of a text that has others, do not tell an encoding by themselves; most texts that are not UTF-8 are in
 # this one.
 _TELLING, _FEW, _WESTERN = 16, 0.3, "cp1252"
+# In mails and older files Japanese, Korean and Chinese are ASCII behind this (ISO-2022), which is valid UTF-8.
+_ESCAPED = b"\x1b$"
 # Coherences within this share are none that tell: "£300" as "Ł300" is taken for better English.
 _ALIKE = 0.1
 # What letters of other encodings are in the Western one.
@@ -155,11 +157,9 @@ def _decoded(data: bytes, given: str | None) -> tuple[str, list[str], str]:
     refused = replaced + nuls > _MAX_REPLACED * len(text)
     # Text in UTF-8 that was damaged has other characters that are whole.
     foreign = (replaced or nuls >= _TELLING) and text.replace(_REPLACEMENT, "").isascii()
-    if (
-        encoding == "utf-8"
-        and (refused or foreign)
-        and (detected := _detected(data, few=replaced < min(_TELLING, _FEW * len(text))))
-    ):
+    escaped = _ESCAPED in data
+    few = replaced < min(_TELLING, _FEW * len(text)) and not escaped
+    if encoding == "utf-8" and (refused or foreign or escaped) and (detected := _detected(data, few=few)):
         return detected[0], [f"it was read as {detected[1]}, by what it holds; --encoding names another"], detected[1]
     name = encoding.removesuffix("-sig").upper()
     if refused:

@@ -168,7 +168,14 @@ SAID = {
 
 @pytest.mark.parametrize(
     ("language", "encoding"),
-    [("ru", "windows-1251"), ("ru", "koi8-r"), ("ru", "utf-16-le"), ("de", "windows-1252"), ("ja", "shift-jis")],
+    [
+        ("ru", "windows-1251"),
+        ("ru", "koi8-r"),
+        ("ru", "utf-16-le"),
+        ("de", "windows-1252"),
+        ("ja", "shift-jis"),
+        ("ja", "iso-2022-jp"),
+    ],
 )
 def test_text_in_another_encoding_is_read_in_it_and_told_and_its_places_are_those_of_the_file(
     tmp_path, language, encoding
@@ -187,6 +194,11 @@ def test_text_in_utf8_that_was_damaged_is_taken_for_no_other_encoding(tmp_path):
     document = loaded(tmp_path, damaged)
     assert document.warnings == ("20 places that are not UTF-8 were replaced",)
     assert document.text.startswith("Насос семнадцать")
+
+
+def test_escapes_of_a_terminal_are_no_other_encoding(tmp_path):
+    said = "\x1b[31mThe pump\x1b[0m costs \x1b$50 and is serviced every 90 days. " * 9
+    assert loaded(tmp_path, said.encode()).text == said
 
 
 @pytest.mark.covers("K14")
