@@ -97,9 +97,18 @@ async def test_a_server_killed_under_a_connected_client_is_told_at_once(own_serv
 
 
 async def test_a_server_that_is_silent_is_told_with_the_place_of_its_grpc(weaviate_server: WeaviateServer) -> None:
-    connection = WeaviateConnection(address_of(weaviate_server.url, grpc_port=9), timeout=1.5)
+    connection = WeaviateConnection(address_of(weaviate_server.url, grpc_port=9), timeout=1.0)
     with pytest.raises(SourceTimeout, match=r"check that its gRPC is at 127\.0\.0\.1:9 \(grpc_host, grpc_port\)"):
         await connection.call(searched)
+    await connection.close()
+
+
+async def test_a_ready_server_without_grpc_at_its_port_is_told_within_seconds(weaviate_server: WeaviateServer) -> None:
+    connection = WeaviateConnection(address_of(weaviate_server.url, grpc_port=9), timeout=30.0)
+    began = time.monotonic()
+    with pytest.raises(SourceUnavailable, match=r"is ready, and nothing answers at 127\.0\.0\.1:9, where its gRPC"):
+        await connection.call(searched)
+    assert time.monotonic() - began < 8
     await connection.close()
 
 

@@ -39,7 +39,12 @@ class Readiness:
     """Asks one server; belongs to the event loop that it is used in first."""
 
     def __init__(self, address: Address) -> None:
+        from urllib.request import getproxies
+
         import httpx
+
+        self._grpc = address.grpc_host, address.grpc_port
+        self._has_proxy = bool(getproxies().keys() - {"no"})
 
         self._http: Any = httpx.AsyncClient(
             base_url=address.url, headers=address.request_headers, timeout=PROBE_LIMIT, verify=address.secure
@@ -57,6 +62,21 @@ class Readiness:
             return "refused"
         return "ready" if reply.status_code == 200 else "starting"
 
+    async def refuses_grpc(self) -> bool:
+        """Whether nothing listens where gRPC is to be. Behind a proxy, which gRPC uses too, that is not known."""
+        if self._has_proxy:
+            return False
+        try:
+            async with asyncio.timeout(PROBE_LIMIT):
+                _, writer = await asyncio.open_connection(*self._grpc)
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            # A time limit that has passed is one too.
+            return False
+        writer.close()
+        return False
+
     async def close(self) -> None:
         """Close its connections."""
         await self._http.aclose()
@@ -69,6 +89,9 @@ PATIENCE = 0.5
 # The shortest time between two looks at a server that failed repeatedly, in seconds.
 PROBE_EVERY = 0.5
 _CLOSE_LIMIT = 2.0
+# So many looks in a row find nothing at the port of gRPC before it is taken for the wrong one: a node that starts may
+# say that it is ready a moment before.
+_GRPC_LOOKS = 3
 # gRPC waits up to two minutes between its tries to reach a server that was gone; here it is used again within a second.
 _CHANNEL = (
     ("grpc.initial_reconnect_backoff_ms", 100),
@@ -79,6 +102,10 @@ _CHANNEL = (
 
 class _ServerGone(Exception):
     """The server does not answer at its address while a request waits."""
+
+
+class _NoGrpc(Exception):
+    """The server is ready, and nothing listens where its gRPC is to be."""
 
 
 class _NotReady(Exception):
@@ -179,6 +206,12 @@ class WeaviateConnection:
             ) from error
         except GroundGraphError:
             raise
+        except _NoGrpc as error:
+            self._failed(outage=True)
+            raise SourceUnavailable(
+                f"{place.server} is ready, and nothing answers at {self.address.grpc_host}:{self.address.grpc_port}, "
+                "where its gRPC is to be; set `grpc_port`, and `grpc_host` where it is on another host."
+            ) from error
         except Exception as error:
             fault = _fault(error)
             self._failed(outage=fault.kind in OUTAGES)
@@ -262,6 +295,7 @@ def _fault(error: Exception) -> Fault:
 async def _watched(work: Awaitable[T], readiness: Readiness) -> T:
     """The result of `work`, which is cancelled when the server is gone."""
     task: asyncio.Future[T] = asyncio.ensure_future(work)
+    refused = 0
     try:
         while True:
             done, _ = await asyncio.wait({task}, timeout=PATIENCE)
@@ -270,6 +304,9 @@ async def _watched(work: Awaitable[T], readiness: Readiness) -> T:
             state = await readiness.state()
             if state in ("refused", "starting") and not task.done():
                 raise _ServerGone if state == "refused" else _NotReady
+            refused = refused + 1 if await readiness.refuses_grpc() else 0
+            if refused == _GRPC_LOOKS and not task.done():
+                raise _NoGrpc
     finally:
         task.cancel()
 
