@@ -153,9 +153,10 @@ def test_bytes_that_are_no_text_and_a_missing_file_are_errors(tmp_path):
         ("retrieval:\n  top_k:\n", "is left empty; give it a value, or take the line out"),
         ("retrieval: 5\n", "must be a section, with its keys below it (given: 5)"),
         ("sources: {a: 1}\n", "must be a list"),
+        ("llm: {provider: openai}\n", "is missing; it has no default"),
     ],
 )
-def test_a_section_of_the_wrong_kind_is_told_without_names_of_classes(file, text, told):
+def test_what_is_empty_missing_or_of_the_wrong_kind_is_told_in_words_of_ours(file, text, told):
     assert problem(file(text)).message == told
 
 

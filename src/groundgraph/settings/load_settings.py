@@ -390,7 +390,11 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 # In place of pydantic's own words, which name classes.
-_WRONG_KINDS = {"model_type": "must be a section, with its keys below it", "list_type": "must be a list"}
+_WRONG_KINDS = {
+    "model_type": "must be a section, with its keys below it",
+    "list_type": "must be a list",
+    "missing": "is missing; it has no default",
+}
 
 
 def message_of(error: Any, location: Location) -> str:

@@ -155,6 +155,8 @@ def read_yaml(path: Path, *, fields: bool = False) -> PlacedMapping:
         loaded = _load(path.read_text("utf-8"), _PlacedFieldLoader if fields else _Loader)
     except FileNotFoundError as error:
         told = f"there is no such file. It was looked for in {path.absolute().parent}; write its path from here"
+        if path.is_symlink():
+            told = f"cannot be read: it is a link to what is not there, {path.readlink()}"
         raise ConfigurationError([Problem("", told, str(path))]) from error
     except OSError as error:
         raise ConfigurationError([Problem("", f"cannot be read: {error.strerror}", str(path))]) from error
