@@ -95,7 +95,7 @@ def test_what_is_wrong_with_a_sidecar_is_told_with_file_and_line(tmp_path, text,
 @pytest.mark.parametrize("leads_to", ["nowhere.yaml", "metadata.yaml"])
 def test_a_sidecar_that_is_a_link_to_nothing_is_not_passed_over(tmp_path, leads_to):
     (tmp_path / "metadata.yaml").symlink_to(tmp_path / leads_to)
-    with pytest.raises(ConfigurationError, match="cannot be read: (it is a link to what is not|Too many)"):
+    with pytest.raises(ConfigurationError, match=r"cannot be read: (it is a link to what is not|Too many)"):
         Sidecars("metadata.yaml", tmp_path).fields(tmp_path / "x.md")
 
 
