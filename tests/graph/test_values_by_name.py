@@ -186,11 +186,3 @@ async def test_a_count_that_stands_by_itself_keeps_no_condition(
 ) -> None:
     output = await _talk(tmp_path, "List all members from Saltford", question)
     assert _rows(output) == counted
-
-
-async def test_a_text_that_denies_answers_what_asks_for_rows_without_something(tmp_path: Any) -> None:
-    source = InMemorySource(["Social members have no locker. Guests change in the boathouse."], name="rules")
-    asked = "Which members have no locker?"
-    (output,) = await talk_over(tmp_path, SCRIPT, asked, beside=[source], tables=["members"])
-    assert output["outcome"] == "answered"
-    assert "Social members" in output["answer"]

@@ -6,14 +6,12 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from groundgraph.text.follow_up import language_words, own_words
-from groundgraph.text.words import WORD, fold, sentences, stems, words
+from groundgraph.text.follow_up import language_words
+from groundgraph.text.words import WORD, fold, words
 
 # What ends the reach of a negation: "from Leeds, not York", "not from Leeds. From York".
 _BETWEEN_CLAUSES = re.compile(r"(?<![,;:.!?()–—])[,;:.!?()–—]++(?=\s|$)|\n")
 _MOST_NEGATING = 3
-# Of so many words of content behind a negation it surely says that they are not: "not entitled to a locker".
-_NEAR = 2
 # Of one clause so many negations are read.
 _MOST_DENIALS = 20
 
@@ -27,20 +25,6 @@ def denied_parts(text: str) -> list[str]:
 def denies(text: str) -> bool:
     """Whether `text` as a whole is a negation, such as the "no" of a column that says whether something holds."""
     return tuple(words(text)) in _negations()
-
-
-def says_denied(question: str, text: str, *, numbered: bool = False) -> bool:
-    """Whether a sentence of `text` says of what `question` asks about what that denies, with a digit where it is to be
-    `numbered`: "Social members have no locker" of "Which members have no locker?"."""
-    asked = set(own_words(question))
-    denied = {word for part in denied_parts(question) for word in own_words(part)[:1]}
-    for start, end in sentences(text):
-        said = text[start:end]
-        near = {word for part in denied_parts(said) for word in stems(part)[:_NEAR]}
-        whole = asked <= set(stems(said)) and not denied.isdisjoint(near)
-        if whole and not (numbered and not any(map(str.isdigit, said))):
-            return True
-    return False
 
 
 def without_denied(text: str) -> str:

@@ -52,7 +52,6 @@ from groundgraph.text.follow_up import (
     standing_question,
     without_connective,
 )
-from groundgraph.text.negation import says_denied
 from groundgraph.text.small_talk import parting_words
 from groundgraph.text.wording import marks_in, names_another
 from groundgraph.text.words import language_data
@@ -324,9 +323,7 @@ def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Nam
     others = [result for result in results if result.source_name not in computing] if computing else results
     if any(result.metadata["needs"] == "exclusion" for result in asking):
         # What a text says of something is not for which rows it does not hold.
-        cue = find_cue([asked])
-        numbered = cue is not None and cue.function == "count"
-        others = [result for result in others if says_denied(asked, result.content, numbered=numbered)]
+        others = []
     stated = _stated(asked, others, language, leans) if computing else chances[asked]
     own, own_chance = asked, chances[asked]
     if asked not in message and _is_by_model(view.state["intent"], asked):
