@@ -86,7 +86,6 @@ async def test_a_value_is_read_where_it_stands_beside_a_name_or_is_one(
     ("question", "rows"),
     [
         ("how many singles are there?", ["kind = single: 2"]),
-        ("How many seats has the Otter?", ["boats/3"]),
         ("What did the repair of the Minnow cost?", ["repairs/22"]),
         ("List the outings of the Kingfisher", ["outings/1"]),
     ],

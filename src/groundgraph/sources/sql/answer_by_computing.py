@@ -17,7 +17,6 @@ from groundgraph.sources.sql.read_question import (
     count_of_kind,
     is_about,
     is_named_so,
-    is_plainly_looked_up,
     looked_up,
     needed_instead,
     quantity_instead,
@@ -149,19 +148,6 @@ class Computer:
                     return None
                 return kept, self._database.first(read.shape, kept.filters, asked.most), stated
         return None
-
-    def looked_up(self, asked: Question, shapes: Sequence[TableShape]) -> tuple[TableShape, dict[str, Any]] | None:
-        """The only row of which a question by itself asks how many it has of something, where a column says that: "How
-        many seats has the Otter?"; None for any other."""
-        cue = find_cue(asked.said) if len(asked.said) == 1 else None
-        if self._database is None or cue is None or cue.function != "count":
-            return None
-        rows: list[tuple[TableShape, dict[str, Any]]] = []
-        for shape, vocabulary in self._with_values(self._database, shapes, asked):
-            conditions = looked_up(cue, *_without_partners(shape, vocabulary))
-            if conditions and may_match(shape, asked.filters) and is_plainly_looked_up(cue, conditions):
-                rows += _first_two(self._database, shape, asked.filters, conditions)
-        return rows[0] if len(rows) == 1 else None
 
     def named(
         self, asked: Question, shapes: Sequence[TableShape], tables: Sequence[TableShape], found: Sequence[SourceResult]
@@ -467,13 +453,6 @@ def _only_listed(asked: Question, tables: Sequence[TableShape]) -> str | None:
     said = set(stems(asked.text))
     named = [one.name for one in tables if (own := set(table_stems(one))) and own <= said]
     return named[0] if len(named) == 1 else None
-
-
-def _first_two(
-    database: ComputingDatabase, shape: TableShape, filters: Mapping[str, Any], conditions: Mapping[str, Any]
-) -> list[tuple[TableShape, dict[str, Any]]]:
-    kept = tuple(filter(None, (filters, conditions)))
-    return [(shape, row) for row in database.first(shape, kept, 2)]
 
 
 def _may_be_another(

@@ -203,15 +203,11 @@ class SqlEngine(ABC):
         question = Computable(with_digits(said, routed), asked.filters, tables.version, asked.top_k)
         if (note := self._computer.by_rule(question, routed, tables.shapes, _content_of_first(results))) is not None:
             return _behind_note(note, results)[: asked.top_k]
-        if selected := self._looked_up(question, routed) or self._selected(question, routed, tables.shapes):
+        if selected := self._selected(question, routed, tables.shapes):
             return selected
         pointed = self._pointed_at(question, asked.cited, tables.shapes)
         own = results if named or pointed else self._computer.named(question, routed, tables.shapes, results)
         return [*pointed, *sorted(own, key=_is_empty)][: asked.top_k]
-
-    def _looked_up(self, question: Computable, routed: Sequence[TableShape]) -> list[SourceResult]:
-        row = self._computer.looked_up(question, routed)
-        return [_asked_for(self._result(*row, relevance=1.0, score=0.0))] if row else []
 
     def _selected(
         self, question: Computable, routed: Sequence[TableShape], tables: Sequence[TableShape]

@@ -29,7 +29,7 @@ from groundgraph.sources.sql.values_in_question import (
     without_name,
 )
 from groundgraph.text.find_cue import Cue, Language, find_cue, plain_words
-from groundgraph.text.follow_up import asked_for, language_words
+from groundgraph.text.follow_up import language_words
 from groundgraph.text.negation import denied_parts
 from groundgraph.text.numbers import number_of
 from groundgraph.text.words import WORD, fold, name_stems, spaced, stem, stems, words
@@ -397,13 +397,6 @@ def _asked_columns(shape: TableShape, conditions: Collection[str]) -> tuple[set[
     numeric = filter(is_numeric, columns)
     names, numbers = ({own for one in some for own in name_stems(one.name)} for some in (columns, numeric))
     return names, numbers
-
-
-def is_plainly_looked_up(cue: Cue, conditions: Mapping[str, Any]) -> bool:
-    """Whether nothing but `conditions`, by which `looked_up` found rows, says which are meant."""
-    asking = map(words, asked_for())
-    plain = cue.language.plain.union(cue.language.pronouns, *asking)
-    return is_plain(cue.rest, conditions, plain, cue.language.deciding)
 
 
 def is_about(question: str, cue: Cue, shapes: Sequence[TableShape], best: str) -> bool:
