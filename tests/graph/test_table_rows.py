@@ -26,11 +26,12 @@ TABLES = {
     "ru": "курс,тренер,оценка,обязательный\nСварка,Петров,C,нет\nПомощь,Хольцер,A,да\nПогрузчик,Кляйн,B,нет\n"
     "Пайка,Пети,A,нет\nПожар,Берг,B,да\n",
 }
-# In every row of the table stands the name of the column, and in most of them the opposite.
+# In every row of the table stands the name of the column, and in most of them the opposite; "A" is a small word.
 BY_COLUMN = {
-    "en": ["Which courses are mandatory?", "Which mandatory courses are there?", "Which courses have a rating?"],
+    "en": ["Which courses are mandatory?", "Which mandatory courses are there?", "Which courses have a rating?",
+           "Which courses have a rating of A?"],
     "de": ["Welcher Kurs ist verpflichtend?", "Welcher Kurs hat eine Bewertung?"],
-    "fr": ["Quel cours est obligatoire ?", "Quel cours a une note ?"],
+    "fr": ["Quel cours est obligatoire ?", "Quel cours a une note ?", "Quel cours a la note A ?"],
     "es": ["¿Qué curso es obligatorio?", "¿Qué curso tiene una nota?"],
     "ru": ["Какой курс обязательный?", "У какого курса есть оценка?"],
 }
@@ -41,15 +42,14 @@ BY_NEGATION = {
     "es": ["¿Qué curso no es obligatorio?", "¿Qué curso no tiene nota A?"],
     "ru": ["Какой курс не обязательный?", "У какого курса не оценка A?"],
 }
-# A value that is a small word, one that is none, a name, and what is asked for itself.
+# A value, a name, and what is asked for itself.
 RIGHT = {
-    "en": [("Which courses have rating A?", "rating: A", 2), ("Which courses have a rating of A?", "rating: A", 2),
-           ("Which courses have rating B?", "rating: B", 2), ("What is the rating of Forklift?", "Forklift", 1),
+    "en": [("Which courses have rating B?", "rating: B", 2), ("What is the rating of Forklift?", "Forklift", 1),
            ("Is Welding mandatory?", "Welding", 1), ("What rating do the courses have?", "rating: ", 5),
            ("Who is the trainer of each course?", "trainer: ", 5)],
     "de": [("Welcher Kurs hat die Bewertung B?", "Bewertung: B", 2), ("Welche Bewertung hat Stapler?", "Stapler", 1)],
-    "fr": [("Quel cours a la note A ?", "note: A", 2), ("Quelle est la note de Chariot ?", "Chariot", 1)],
-    "es": [("¿Qué curso tiene la nota A?", "nota: A", 2), ("¿Qué nota tiene Carretilla?", "Carretilla", 1)],
+    "fr": [("Quelle est la note de Chariot ?", "Chariot", 1)],
+    "es": [("¿Qué nota tiene Carretilla?", "Carretilla", 1)],
     "ru": [("У какого курса оценка B?", "оценка: B", 2), ("Какая оценка у курса Погрузчик?", "Погрузчик", 1)],
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ from groundgraph.answers.check_support import names_in
 from groundgraph.answers.evidence_blocks import INTRODUCES, MAX_BLOCK, Shape, began_above, block_around, has_lines
 from groundgraph.answers.quote_candidates import Asked, Candidate, candidates_of, hidden_in, stems_above
 from groundgraph.answers.sentence_index import running_lines, sentences_of, stems_of
-from groundgraph.answers.table_rows import doubt_of_rows, row_stems, rows_alike, rows_of_another_value, table_of
+from groundgraph.answers.table_rows import doubt_of_rows, row_stems, rows_alike, table_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import FoundQuote
 from groundgraph.text.original import Original
@@ -270,11 +270,10 @@ def stated_rows(evidence: Sequence[SourceResult]) -> Alike | None:
 
 def with_rows_alike(question: str, quotes: list[Quote], evidence: Sequence[SourceResult], behind: str = "") -> Alike:
     """`quotes`, with at most `MAX_ROWS` rows that hold the same words of the question as the first row among them, and
-    of the one `behind` it; none more where other evidence holds more of the question. Rows with another value than it
-    names are left out, and so is what holds of its words only some that these rows hold too."""
-    quotes = _of_value(question, quotes, evidence)
+    of the one `behind` it; none more where other evidence holds more of the question. What holds of its words
+    only some that these rows hold too is left out."""
     first = _first_row(quotes, evidence)
-    alike = _alike(question, first.label, evidence, behind) if first else []
+    alike = rows_alike(first.label, Asked.of(question, evidence), evidence, behind) if first else []
     if first is None or len(alike) < 2:
         return Alike(quotes, frozenset(), 0)
     quoted = {quote.label: quote for quote in quotes}
@@ -294,31 +293,6 @@ def _holds_less(quote: Quote, row: int, question: str, evidence: Sequence[Source
     """Whether `quote` with what it stands under holds only some of the words of `question` that the `row` holds."""
     asked = Asked.of(question, evidence).stems
     return asked & (quote.held | stems_above(evidence[quote.label - 1])) < asked & row_stems(evidence[row - 1])
-
-
-def _alike(question: str, first: int, evidence: Sequence[SourceResult], behind: str) -> list[int]:
-    """The labels of the rows that fit `question` as the row `first` does, and have no other value than it names."""
-    others = rows_of_another_value(question, first, evidence)
-    return [label for label in rows_alike(first, Asked.of(question, evidence), evidence, behind) if label not in others]
-
-
-def _of_value(question: str, quotes: list[Quote], evidence: Sequence[SourceResult]) -> list[Quote]:
-    """`quotes` without the rows that have another value than the question names; the first row that has it is in their
-    place."""
-    first = _first_row(quotes, evidence)
-    others = rows_of_another_value(question, first.label, evidence) if first else ()
-    if first is None or not others:
-        return quotes
-    own = [label for label in _rows_of(table_of(evidence[first.label - 1]), evidence) if label not in others]
-    at, kept = quotes.index(first), [quote for quote in quotes if quote.label not in others]
-    if any(quote.label in own for quote in kept):
-        return kept
-    return [*kept[:at], _whole(own[0], evidence[own[0] - 1]), *kept[at:]]
-
-
-def _rows_of(table: tuple[str, str], evidence: Sequence[SourceResult]) -> list[int]:
-    """The labels of the rows of `table`."""
-    return [label for label, result in enumerate(evidence, 1) if table_of(result) == table]
 
 
 def _first_row(quotes: Sequence[Quote], evidence: Sequence[SourceResult]) -> Quote | None:

@@ -16,7 +16,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.text.find_cue import find_cue
 from groundgraph.text.follow_up import own_words, spoken_stems
 from groundgraph.text.negation import denied_parts, denies
-from groundgraph.text.words import WORD, name_stems, query_stems, stem, stems, stop_words, words
+from groundgraph.text.words import name_stems, query_stems, stems
 
 # Longer ones are texts that stand in a table.
 ROW_CHARS = 300
@@ -50,18 +50,6 @@ def rows_alike(first: int, asked: Asked, evidence: Sequence[SourceResult], behin
     return [label for label in alike if leant_on <= row_stems(evidence[label - 1])]
 
 
-def rows_of_another_value(question: str, first: int, evidence: Sequence[SourceResult]) -> frozenset[int]:
-    """The labels of the rows of the table of the row `first` that have another value than the question writes beside
-    the name of a column, where that is no word by itself: "rating A". Empty where no row has that value."""
-    table = table_of(evidence[first - 1])
-    rows = {label: _cells(result) for label, result in enumerate(evidence, 1) if table_of(result) == table}
-    others: set[int] = set()
-    for column in rows[first]:
-        written = {label for label, cells in rows.items() if _is_written(question, column, cells.get(column, ""))}
-        others |= rows.keys() - written if written else set()
-    return frozenset(others) if len(others) < len(rows) else frozenset()
-
-
 class RowDoubt(NamedTuple):
     """Why rows may be no answer.
 
@@ -85,8 +73,7 @@ def row_doubt(question: str, evidence: Sequence[SourceResult]) -> RowDoubt | Non
     first = held.index(max(held)) + 1
     if not held[first - 1] or not _is_row(evidence[first - 1]):
         return None
-    others = rows_of_another_value(question, first, evidence)
-    alike = [label for label in rows_alike(first, asked, evidence) if label not in others]
+    alike = rows_alike(first, asked, evidence)
     return doubt_of_rows(question, [evidence[label - 1] for label in alike or [first]])
 
 
@@ -126,33 +113,13 @@ def _is_open(question: str, column: str, values: Sequence[str]) -> bool:
     """Whether `question` names `column` and not which of its `values` is meant, so that rows are among those that hold
     its words of which the opposite is said. What is asked for first, as in "which status", needs no value."""
     name, said = set(name_stems(column)), set(stems(question))
-    told = any(_is_written(question, column, one) or said.issuperset(stems(one) or [""]) for one in values)
+    told = any(said.issuperset(stems(one) or [""]) for one in values)
     if told or not name or not said.issuperset(name):
         return False
     if len(values) > 1 and any(map(denies, values)):
         return True
     repeated = 1 < len(set(values)) < len(values)
     return repeated and name.isdisjoint(own_words(question)[:1])
-
-
-def _is_written(question: str, column: str, value: str) -> bool:
-    """Whether `value`, which has only words that mean nothing by themselves, stands in `question` as it is written,
-    beside the name of `column`."""
-    own, said = WORD.findall(value), WORD.findall(question)
-    name = name_stems(column)
-    if not own or stems(value) or not name or question.isupper():
-        return False
-    ends = [at for at, word in enumerate(said) if stem("".join(words(word))) == name[-1]]
-    return any(own == said[at : at + len(own)] for end in ends for at in _beside(said, end, len(own)))
-
-
-def _beside(said: Sequence[str], name: int, length: int) -> list[int]:
-    """Where `length` words begin that stand beside the word at `name`: before it, behind it, or behind a small word
-    there, as in "a rating of A"."""
-    places = [name - length, name + 1]
-    if any(word in stop_words() for word in words(" ".join(said[name + 1 : name + 2]))):
-        places.append(name + 2)
-    return [at for at in places if at >= 0]
 
 
 def _is_row(result: SourceResult) -> bool:
