@@ -87,9 +87,3 @@ async def test_a_number_must_stand_with_what_was_asked(said: str) -> None:
     right = await _asked(AUDIT, "What was finding 2 of the audit about?", "And finding 1?")
     assert right["outcome"] == "answered"
     assert not has_doubt(right, Prompts())
-
-
-async def test_what_holds_the_word_and_its_question_is_quoted_first() -> None:
-    facts = ["Staff get 27 vacation days, apprentices 30 vacation days.", "Vacation is carried over until 31 March."]
-    output = await _asked(facts, "How many vacation days do apprentices get?", "Can they carry it over?")
-    assert output["citations"][0]["quote"] == facts[1]

@@ -414,14 +414,6 @@ def _holder(key: str) -> str:
     return document if mark else key.rpartition("/")[0] or key
 
 
-def told_together(message: str, behind: Sequence[str], evidence: Sequence[SourceResult]) -> list[int]:
-    """The labels of the pieces that hold what the follow-up `message` names and fit the questions `behind` it."""
-    asked = _Leaning.of(message, behind, evidence)
-    if not (asked.own or asked.numbers):
-        return []
-    return [label for label, result in enumerate(evidence, 1) if asked.is_answered_by(result, evidence)]
-
-
 def _holds_numbers(numbers: frozenset[str] | set[str], result: SourceResult) -> bool:
     """Whether each of `numbers` stands in `result`, and not just as part of another."""
     told = result.metadata

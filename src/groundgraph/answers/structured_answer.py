@@ -11,7 +11,7 @@ from jinja2 import Template
 from groundgraph.answers.citations import reference
 from groundgraph.answers.evidence_blocks import Shape, ends_in_lines, in_markdown
 from groundgraph.answers.label_gate import LabelGate, escape_labels
-from groundgraph.answers.named_things import of_numbered, told_together, without_name
+from groundgraph.answers.named_things import of_numbered, without_name
 from groundgraph.answers.provenance import reworded
 from groundgraph.answers.quotes import (
     Alike,
@@ -141,17 +141,9 @@ def _answering(asked: str, evidence: Sequence[SourceResult], behind: str, unansw
     """The quotes for `asked`, by its parts or as a whole; first with the words of what it leans on."""
     if found := select_for_parts({part: _near(part, evidence) for part in _parts(asked, unanswered)}, evidence):
         return found
-    found = _with_what_is_behind(asked, evidence, behind) if behind else []
+    found = select_quotes(asked, evidence, behind=behind) if behind else []
     found = found or select_quotes(asked, evidence, among=_near(asked, evidence))
     return with_hidden(asked, with_names(asked, found, evidence), evidence)
-
-
-def _with_what_is_behind(asked: str, evidence: Sequence[SourceResult], behind: str) -> list[Quote]:
-    """The quotes for `asked` and what it leans on: of the pieces that tell of both, where there are any."""
-    among = told_together(asked, [behind], evidence)
-    return (select_quotes(asked, evidence, behind=behind, among=among) if among else []) or select_quotes(
-        asked, evidence, behind=behind
-    )
 
 
 def _quote_row(quote: Quote, result: SourceResult, referred: str, *, in_lines: bool) -> dict[str, Any]:
