@@ -110,7 +110,7 @@ def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], behind: str,
         return rows._replace(quotes=[*rows.quotes, *(quote for quote in others if quote.label not in told)])
     for asked in dict.fromkeys(forms):
         if found := _answering(asked, evidence, behind, unanswered):
-            return _of_that_number(asked, with_rows_alike(asked, found, evidence, behind), evidence)
+            return with_rows_alike(asked, found, evidence, behind)
     return Alike([], frozenset(), 0)
 
 
@@ -118,11 +118,6 @@ def _unanswered(ranking: Ranking) -> str:
     """The part of a question that the evidence hardly answers; empty for none."""
     doubt = ranking["doubt"]
     return doubt[0] if doubt and ranking["doubted"] == "by_part" else ""
-
-
-def _of_that_number(asked: str, alike: Alike, evidence: Sequence[SourceResult]) -> Alike:
-    far = of_numbered(asked, evidence).others
-    return alike._replace(quotes=[one for one in alike.quotes if one.label - 1 not in far]) if far else alike
 
 
 def _near(asked: str, evidence: Sequence[SourceResult]) -> list[int]:
