@@ -28,8 +28,12 @@ TABLES = {
 }
 # In every row of the table stands the name of the column, and in most of them the opposite; "A" is a small word.
 BY_COLUMN = {
-    "en": ["Which courses are mandatory?", "Which mandatory courses are there?", "Which courses have a rating?",
-           "Which courses have a rating of A?"],
+    "en": [
+        "Which courses are mandatory?",
+        "Which mandatory courses are there?",
+        "Which courses have a rating?",
+        "Which courses have a rating of A?",
+    ],
     "de": ["Welcher Kurs ist verpflichtend?", "Welcher Kurs hat eine Bewertung?"],
     "fr": ["Quel cours est obligatoire ?", "Quel cours a une note ?", "Quel cours a la note A ?"],
     "es": ["¿Qué curso es obligatorio?", "¿Qué curso tiene una nota?"],

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, compress
-from operator import and_, not_
+from operator import not_
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -312,54 +312,34 @@ class _Leaning(NamedTuple):
         own: the stems of its words that some piece holds; none where it names nothing new.
         numbers: those of it.
         behind: the stems of the words of the questions before it.
-        numbers_behind: theirs.
     """
 
     own: frozenset[str]
     numbers: frozenset[str]
     behind: frozenset[str]
-    numbers_behind: frozenset[str]
 
     @classmethod
     def of(cls, message: str, behind: Sequence[str], evidence: Sequence[SourceResult]) -> _Leaning:
         before = " ".join(behind)
         said, told = (frozenset(own_words(_NUMBER.sub(" ", text))) for text in (message, before))
         own = frozenset[str]().union(*(held_in_any_form(said, result) for result in evidence))
-        numbers, numbers_before = (frozenset(_NUMBER.findall(text)) for text in (message, before))
+        numbers = frozenset(_NUMBER.findall(message))
         # What was named before already tells no piece from another: "And the Falke S?" after "the Falke L".
-        return cls(own if numbers or own - told else frozenset(), numbers, told - said, numbers_before)
+        return cls(own if numbers or own - told else frozenset(), numbers, told - said)
 
     @property
     def names_something(self) -> bool:
         """Whether the message and the questions before it both name something."""
-        return bool(self.own or self.numbers) and bool(self.behind or self.numbers_behind)
+        return bool(self.own or self.numbers) and bool(self.behind)
 
     def lacking_numbers(self, evidence: Sequence[SourceResult]) -> list[str]:
         """The numbers of the message that no piece holds as they are written."""
         return [number for number in self.numbers if not any(_holds_numbers({number}, one) for one in evidence)]
 
-    def is_answered_by(self, result: SourceResult, evidence: Sequence[SourceResult]) -> bool:
-        """Whether `result` tells of what the message names together with what was asked before."""
-        return self.is_named_in(result) and self.fits(result, evidence)
-
-    def is_named_in(self, result: SourceResult) -> bool:
-        """Whether `result` holds all that the message names."""
-        return self.own <= held_in_any_form(self.own, result) and _holds_numbers(self.numbers, result)
-
-    def holds_most(self, result: SourceResult) -> bool:
-        """Whether `result` holds more than half of the words of the questions before."""
-        return 2 * len(held_in_any_form(self.behind, result)) > len(self.behind)
-
-    def fits(self, result: SourceResult, evidence: Sequence[SourceResult]) -> bool:
-        """Whether `result` has to do with the questions before: it holds a word of them, or another number is asked
-        about in the same document."""
-        if held_in_any_form(self.behind, result):
-            return True
-        document = result.metadata.get("document")
-        if not (document and self.numbers and self.numbers_behind):
-            return False
-        near = (one for one in evidence if one.metadata.get("document") == document)
-        return any(_holds_numbers(self.numbers_behind, one) and held_in_any_form(self.behind, one) for one in near)
+    def is_answered_by(self, result: SourceResult) -> bool:
+        """Whether `result` holds all that the message names, and a word of the questions before."""
+        is_named = self.own <= held_in_any_form(self.own, result) and _holds_numbers(self.numbers, result)
+        return is_named and bool(held_in_any_form(self.behind, result))
 
 
 def stands_apart(
@@ -368,16 +348,13 @@ def stands_apart(
     """What the follow-up `message` names that stands in no piece that fits the questions `behind` it; None where one
     piece holds both, or one of the two names nothing that any piece holds.
 
-    Where "it" points at what was `cited`, see `found_elsewhere`, a piece of another document must hold most of the
-    words of these questions.
+    Where "it" points at what was `cited`, see `found_elsewhere`, a piece of another document does not count.
     """
     asked = _Leaning.of(message, behind, evidence)
     if lacking := asked.lacking_numbers(evidence):
         return Apart(lacking, lacking=True)
     near = _near_those(cited, evidence) if cited else [True] * len(evidence)
-    told = [asked.is_answered_by(result, evidence) for result in evidence]
-    elsewhere = compress(evidence, map(and_, told, map(not_, near)))
-    if not asked.names_something or any(map(and_, told, near)) or any(map(asked.holds_most, elsewhere)):
+    if not asked.names_something or any(map(asked.is_answered_by, compress(evidence, near))):
         return None
     named = [match.group() for match in WORD.finditer(_NUMBER.sub(" ", message))]
     own = [word for word in named if not asked.own.isdisjoint(stems(word))]
