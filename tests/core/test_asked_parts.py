@@ -171,7 +171,6 @@ def test_a_pronoun_points_back_unless_the_message_explains_it(message: str, lean
         "Do you happen to know {}",
         "I was wondering: {}",
         "So, um, {}",
-        "Sorry if this is a silly question, but {}",
         "Hi Anna, {} Cheers, Tom Miller",
         "Dear Mrs Hill, I'd like to know {} Kind regards, T. Miller",
         "{} Any idea?",

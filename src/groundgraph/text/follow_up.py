@@ -197,8 +197,7 @@ def _without_courtesies(message: str) -> str:
     clauses = islice(_BETWEEN_CLAUSES.finditer(message, first, end), LEADING_CLAUSES)
     start = max((one.end() for one in clauses if _is_courtesy(message[first : one.end()])), default=first)
     start += _lead_in(message[start:end])
-    kept = message[start:last].strip()
-    return _without_joint(kept) if start > first else kept
+    return message[start:last].strip()
 
 
 def _lead_in(sentence: str) -> int:
@@ -209,15 +208,6 @@ def _lead_in(sentence: str) -> int:
     places = range(len(leading) if len(starts) == len(spoken) else 0)
     asks = next((at for at in places if _begins(leading[at:], openings)), 0)
     return starts[asks] if asks and _is_courtesy(sentence[: starts[asks]]) else 0
-
-
-def _without_joint(question: str) -> str:
-    """`question` without the "but" of "sorry, but when ...", where nothing else in it leans on what was said before."""
-    first = next(WORD.finditer(question), None)
-    if first is None or not _joints().issuperset(words(first.group())):
-        return question
-    rest = question[first.end() :].strip()
-    return rest if begins_asking(rest) and len(query_stems(rest)) >= LEAST_WORDS and not is_leaning(rest) else question
 
 
 def corrected(message: str) -> str:
