@@ -441,10 +441,8 @@ def is_follow_up(message: str) -> bool:
 
 
 def is_leaning(question: str) -> bool:
-    """Whether `question` begins with a connective, ends with a word such as "instead", or holds a pronoun."""
-    spoken, (connectives, closings) = words(question), _cues()
-    ends = any(tuple(spoken[-len(phrase) :]) == phrase for phrase in closings)
-    return _begins(spoken, connectives) or ends or holds_pronoun(question)
+    """Whether `question` begins with a connective, or holds a pronoun."""
+    return _begins(words(question), _connectives()) or holds_pronoun(question)
 
 
 def is_elliptic(question: str) -> bool:
@@ -464,7 +462,7 @@ def without_connective(message: str) -> str:
     spoken, found = list(words(message)), list(WORD.finditer(message))
     if len(spoken) != len(found):
         return message
-    sizes = (len(one) for phrases in _cues()[0].values() for one in phrases if tuple(spoken[: len(one)]) == one)
+    sizes = (len(one) for phrases in _connectives().values() for one in phrases if tuple(spoken[: len(one)]) == one)
     length = max(sizes, default=0)
     return message[found[length - 1].end() :] if length else message
 
@@ -631,10 +629,9 @@ def _asks_of_code() -> frozenset[str]:
 
 
 @cache
-def _cues() -> tuple[Phrases, list[Phrase]]:
-    """With what a question begins that leans on the one before, and with what it ends."""
-    said = [[tuple(words(text)) for text in language_words("follow_up", name)] for name in ("connectives", "closings")]
-    return _by_first_word(said[0]), said[1]
+def _connectives() -> Phrases:
+    """With what a question begins that leans on the one before."""
+    return _by_first_word(tuple(words(text)) for text in language_words("follow_up", "connectives"))
 
 
 @cache
