@@ -51,7 +51,6 @@ NUMBERED = 0.15
 NEAR, NEAR_ENOUGH = 1.0, 0.3
 # What counts of a sentence that says something only together with its block: a line of code has words by chance.
 IN_BLOCK = 0.5
-_ENDS = (".", "!", "?", "…")
 # A term and what sets it apart from what is told of it: a colon, a dash, or a line of its own above one that is set in
 # far enough for no paragraph.
 _TERM = re.compile(r"([^\n:–—]{2,60}?)[*`_]*(?:\n?:[*`_]*\s| [–—-] |\n {4,})")
@@ -213,17 +212,11 @@ def _candidates_in(
     if most * discount < least:
         return []
     blocks = sentence_blocks(shape)
-    # What is all there is below a heading, however short, is no fragment.
-    text = [
-        one for one, block in zip(own_sentences, blocks, strict=True) if block.kind != "heading" and not block.aside
-    ]
-    only = text[0] if len(text) == 1 and content.rstrip().endswith(_ENDS) else None
-    # Nor is an item of a list, with which it is shown, or a row of a table, whose words no line of code has by chance.
+    # What is all there is below a heading, however short, is no fragment. Nor is an item of a list, with which it is
+    # shown, or a row of a table, whose words no line of code has by chance.
     whole = [
-        one is only
-        or (block.kind in ("item", "table", "figures") and not block.aside)
-        or block in answering_alone(shape)
-        for one, block in zip(own_sentences, blocks, strict=True)
+        (block.kind in ("item", "table", "figures") and not block.aside) or block in answering_alone(shape)
+        for block in blocks
     ]
     held = zip(own_sentences, weights, quotable(shape), whole, cosines, terms, strict=True)
     found = []
