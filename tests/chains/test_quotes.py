@@ -477,6 +477,9 @@ def test_a_sentence_that_goes_on_on_the_next_page_ends_no_quote_and_is_none(belo
         ("The seal ring of a pump, of which there are two in each of the halls\n   keeps oil in.", None),
         ("   A seal ring\n   keeps oil in.", None),
         ("If the seal leaks,\n   change it.", None),
+        # Where a text begins, the rest of an item of a list that was cut.
+        ("Lowering this makes the\n  pumps run slower.", None),
+        ("seal ring\n    A ring that keeps oil in.", "seal ring  \nA ring that keeps oil in."),
     ],
 )
 def test_an_entry_of_a_glossary_is_shown_in_two_lines(text, shown):

@@ -313,7 +313,7 @@ def block_around(
     start, end = own.start, own.end
     if own.kind == "prose":
         # Without its term nothing says of what an entry of a glossary tells.
-        is_entry = end - start <= MAX_BLOCK and _is_entry(text[start:end], indent_of(text, start))
+        is_entry = end - start <= MAX_BLOCK and _is_entry(text[start:end], _further_in(text, start))
         if end - start > MAX_PARAGRAPH and not is_entry:
             start, end = _sentences_around(shape, own, sentence, worths)
     elif own.kind == "figures":
@@ -356,7 +356,7 @@ def began_above(shape: Shape, start: int) -> bool:
     if (
         not shape.running
         or not shape.text[start].islower()
-        or _is_entry(shape.text[start:], indent_of(shape.text, start))
+        or _is_entry(shape.text[start:], _further_in(shape.text, start))
     ):
         return False
     above = shape.text[:start].rstrip().rpartition("\n")[2]
@@ -512,7 +512,7 @@ def _part(text: str, whole: Block, part: Block) -> str:
         return textwrap.dedent(" " * indent_of(text, part.start) + own)
     if part.kind not in ("code", "table", "rows", "figures"):
         quoted = text.startswith(">", whole.start)
-        return _in_one_line(_QUOTED.sub("", own) if quoted else own, indent_of(text, part.start))
+        return _in_one_line(_QUOTED.sub("", own) if quoted else own, _further_in(text, part.start))
     language, own = code_in(own) if part.start == whole.start else ("", own)
     lines = textwrap.dedent(" " * indent_of(text, part.start) + own).split("\n")
     if part.kind == "table":
@@ -522,8 +522,7 @@ def _part(text: str, whole: Block, part: Block) -> str:
 
 
 def _in_one_line(own: str, indent: int) -> str:
-    """A paragraph, set in by `indent`, in one line; an entry of a glossary in two, the term and below it what is told
-    of it."""
+    """A paragraph in one line; an entry of a glossary in two, the term and below it what is told of it."""
     if not _is_entry(own, indent):
         return " ".join(own.split())
     term, _, told = own.partition("\n")
@@ -531,10 +530,16 @@ def _in_one_line(own: str, indent: int) -> str:
 
 
 def _is_entry(own: str, indent: int) -> bool:
-    """Whether a paragraph, set in by `indent`, is an entry of a glossary: a term, and further in what is told of it."""
+    """Whether a paragraph is an entry of a glossary: a term, and set in by `indent` or more what is told of it."""
     term, _, told = own.partition("\n")
-    further_in = len(told) - len(told.lstrip()) > indent + 1
+    further_in = len(told) - len(told.lstrip()) >= indent
     return further_in and len(term) <= _LONGEST_TERM and not term.rstrip().endswith(_NO_TERM)
+
+
+def _further_in(text: str, start: int) -> int:
+    """How far a line must be set in to stand below the one that begins at `start`. Where a text begins, which may be
+    cut, the first line of a paragraph lacks its own indent, and the next one has that of a list."""
+    return indent_of(text, start) + 2 if start else _MARKDOWN_CODE
 
 
 def _fenced(lines: Sequence[str], opening: str | None, language: str = "") -> str:
