@@ -302,7 +302,7 @@ _FIRST_LINES = re.compile(r"(?:\s*+\S[^\n]*+\n){8}")
 
 
 def load_text(data: bytes, name: str, media_type: str, encoding: str | None = None) -> Document:
-    """The document in `data`; front matter of Markdown becomes metadata.
+    """The document in `data`; front matter of Markdown and the first fields of reStructuredText become metadata.
 
     Raises:
         IngestError: it is no text, or not in the given encoding.
@@ -320,9 +320,11 @@ def load_text(data: bytes, name: str, media_type: str, encoding: str | None = No
         text = text[:start] + without_comments(text[start:])
     elif media_type == RESTRUCTURED_TEXT:
         # Not loaded where there is no such text.
+        from groundgraph.ingest.rst_structure import head_fields
         from groundgraph.ingest.rst_structure import without_comments as without_rst_comments
 
         text = without_rst_comments(text)
+        metadata, start = head_fields(text)
     title = metadata.get("title") or first_heading(text, start, media_type) or Path(name).stem
     running = {} if media_type == MARKDOWN else running_metadata(text.split("\f"))
     return Document(

@@ -32,6 +32,12 @@ _WHOLE = frozenset(
 ).union(["list-table", "csv-table"])
 _LISTS = frozenset(["bullet_list", "enumerated_list", "definition_list", "field_list", "option_list", "line_block"])
 _PASSED_OVER = frozenset(["comment", "target", "system_message"])
+MAX_FIELDS_CHARS = 4096
+# A list of fields where a text begins, with the lines that are set in below each; a role is none: ":class:`Pump`".
+_FIELDS = re.compile(
+    r"\s*+(?::[^\s:][^:\n]*+:(?:[ \t][^\n]*+)?(?:\n|\Z)(?:[ \t]++[^\s][^\n]*+(?:\n|\Z)|[ \t]*+\n)*+)++"
+)
+_FIELD = re.compile(r"^:([^\s:][^:\n]*+):((?:[ \t][^\n]*+)?(?:\n[ \t]++[^\n]*+|\n(?=[ \t]*+\n))*+)", re.MULTILINE)
 # To make its own, docutils changes the filters of warnings, which belong to all threads.
 _SETTINGS = SimpleNamespace(language_code="en", id_prefix="", auto_id_prefix="%")
 
@@ -61,6 +67,16 @@ class RstBlock:
 def rst_structure(lines: Sequence[str]) -> list[RstBlock]:
     """The outermost blocks of `lines` in order, one for the items of a list; comments and link targets are none."""
     return _read(lines).found
+
+
+def head_fields(text: str) -> tuple[dict[str, str], int]:
+    """The fields that `text` begins with, such as `:title:`, by their names in lower case, and the offset behind them;
+    0 where there are none, or more than those of a file. Sphinx takes them for such too, and shows them nowhere."""
+    found = _FIELDS.match(text)
+    if found is None or found.end() > MAX_FIELDS_CHARS:
+        return {}, 0
+    fields = {name.strip().lower(): " ".join(value.split()) for name, value in _FIELD.findall(found.group())}
+    return fields, found.end()
 
 
 def without_comments(text: str) -> str:

@@ -127,6 +127,16 @@ def test_the_title_comes_from_front_matter_then_a_heading_then_the_file_name(tmp
     assert loaded(tmp_path, text, name).title == title
 
 
+def test_the_fields_that_restructuredtext_begins_with_are_metadata_and_no_text(tmp_path):
+    text = ":Title: Return codes\n:description: Which codes\n   there are.\n\nThe code 0 means success.\n"
+    document = loaded(tmp_path, text, "codes.rst")
+    assert document.metadata["description"] == "Which codes there are."
+    assert (document.title, document.text[document.body_start :]) == ("Return codes", "The code 0 means success.\n")
+    # A role is no field, fields further down are text, and so is what is longer than those of a file.
+    assert loaded(tmp_path, f":notes: {'x' * 5000}\n\nText.\n", "long.rst").body_start == 0
+    assert loaded(tmp_path, ":class:`Pump` runs.\n\n:author: Ann\n", "pump.rst").body_start == 0
+
+
 def test_a_file_that_cannot_be_read_is_an_ingest_error(tmp_path):
     with pytest.raises(IngestError, match="cannot be read"):
         load_document(tmp_path / "gone.md", "gone.md")
