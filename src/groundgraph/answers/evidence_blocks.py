@@ -216,8 +216,16 @@ def _goes_on(kind: Kind, line: _Line, indent: int, first: str) -> bool:
 
 def _is_example(text: str, before: Block, start: int) -> bool:
     """Whether what begins at `start` is set in further than the paragraph `before` it, which introduces it."""
-    deeper = indent_of(text, start) >= indent_of(text, before.start) + 2
+    deeper = indent_of(text, start) >= _depth(text, before) + 2
     return deeper and before.kind == "prose" and text.endswith(INTRODUCES, before.start, before.end)
+
+
+def _depth(text: str, block: Block) -> int:
+    """How far `block` is set in: where a text begins, which may be cut, by its second line."""
+    if block.start:
+        return indent_of(text, block.start)
+    below = text[: block.end].partition("\n")[2]
+    return len(below) - len(below.lstrip(" "))
 
 
 def indent_of(text: str, start: int) -> int:
