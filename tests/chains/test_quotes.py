@@ -500,7 +500,7 @@ def test_an_entry_of_a_glossary_is_quoted_with_its_term_where_a_chunk_begins_wit
 
 @pytest.mark.parametrize(("below", "kind"), [("   ", "prose"), ("", "code")])
 def test_what_a_cut_text_begins_with_is_set_in_as_its_second_line(below, kind):
-    text = f"The following parameters of a pump are written\n{below}into the table of the hall:\n\n   speed\n      In turns."
+    text = f"These parameters of a pump are written\n{below}into the table of the hall:\n\n   speed\n      In turns."
     assert [block.kind for block in blocks_of(Shape(text))] == ["prose", kind]
 
 
