@@ -259,13 +259,13 @@ REPLIES = {
     ),
     "sentences of other words": lambda size: _sentences(size, 3, "{} [1].", 6),
 }
-QUICK = "quotations of the evidence"
+# Up to as many sentences as are asked one by one, and beyond.
+FEW, MANY = (2_500, 20_000), (10_000, 40_000)
 
 
-@pytest.mark.parametrize(
-    "kind", [kind if kind == QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in REPLIES]
-)
-def test_a_long_reply_is_checked_against_long_evidence_in_linear_time(kind):
+@pytest.mark.parametrize("sizes", [FEW, pytest.param(MANY, marks=pytest.mark.slow)], ids=["few", "many"])
+@pytest.mark.parametrize("kind", REPLIES)
+def test_a_long_reply_is_checked_against_long_evidence_in_linear_time(kind, sizes):
     clear = text_caches(_modules())
 
     def check(sized: str) -> None:
@@ -279,4 +279,4 @@ def test_a_long_reply_is_checked_against_long_evidence_in_linear_time(kind):
     def text(size: int) -> str:
         return f"{REPLIES[kind](size)}\0{_sentences(size, 2, '{}.', 7)}"
 
-    assert growth(check, text, (10_000, 40_000)) == ""
+    assert growth(check, text, sizes) == ""

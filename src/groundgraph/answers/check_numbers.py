@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import filterfalse, pairwise, product
+from itertools import chain, filterfalse, islice, pairwise, product
 from operator import attrgetter
 from typing import Any, TypeVar
 
 from groundgraph.answers.check_support import held_nearby
-from groundgraph.answers.citations import CheckedAnswer, Claim, named_text, without_programs
+from groundgraph.answers.citations import MAX_FLAGS, CheckedAnswer, Claim, named_text, without_programs
 from groundgraph.answers.sentence_index import sentences_of, stems_of
 from groundgraph.core.turn_values import Flag
 from groundgraph.text.follow_up import language_words
@@ -182,7 +183,8 @@ LEAST_SHARED = 0.4
 
 
 def check_numbers(answer: CheckedAnswer) -> list[Flag]:
-    """A flag `number_unsupported` for every number, date or code of a sentence that its evidence does not hold.
+    """A flag `number_unsupported` for every number, date or code of a sentence that its evidence does not hold; no more
+    than `MAX_FLAGS`.
 
     The question's own numbers do not count: "Is it 500 dollars?" must not support "It is 500 dollars". Numbers are
     compared by value ("1,500", "1 500" and "1.5 thousand" are one), with their unit where both sides name one, and
@@ -190,11 +192,12 @@ def check_numbers(answer: CheckedAnswer) -> list[Flag]:
     number. Where marks can be read in two ways, as in "1.234", the two texts must be written alike.
     """
     decimal = decimal_mark(answer.written)
-    return [
+    flags = (
         claim.flag("number_unsupported", f"{missing} {said}")
         for claim in answer.claims
         for missing, said in _unsupported(answer, claim, decimal)
-    ]
+    )
+    return list(islice(flags, MAX_FLAGS))
 
 
 # What a flag says of a number; another thing it would be untrue to say of one that stands beside other words.
@@ -217,7 +220,7 @@ def _unsupported(answer: CheckedAnswer, claim: Claim, decimal: str | None) -> It
     if missing and not _in_one_sentence(missing_in, texts):
         spoken = told_language(text) or told_language(answer.written)
         in_other_words = tuple(one for one in texts if spoken and told_language(one) not in (spoken, None))
-        missing = list(dict.fromkeys(missing_in(near.beside(_places(in_other_words, frozenset())))))
+        missing = list(dict.fromkeys(missing_in(near.beside(_Places(_all_places(in_other_words), in_other_words)))))
         missing = _missing_in_parts(missing, answer, claim, decimal)
         nowhere = set(missing_in(_everywhere(texts))) if missing else set()
         yield from ((number, NOWHERE if number in nowhere else ELSEWHERE) for number in missing)
@@ -226,8 +229,11 @@ def _unsupported(answer: CheckedAnswer, claim: Claim, decimal: str | None) -> It
 def _in_one_sentence(missing_in: Callable[[_Places], Iterator[str]], texts: tuple[str, ...]) -> bool:
     """Whether one sentence of `texts` holds all that is looked for, in whatever words, if that is more than one."""
     several = len(set(missing_in(_Places((), texts)))) > 1
-    some = _places(texts, frozenset()).some if several else ()
-    return len(some) <= _MOST and any(not any(missing_in(_Places((one,), texts))) for one in some)
+    some = _all_places(texts) if several else ()
+    # What all of them together lack, none of them holds.
+    if not 0 < len(some) <= _MOST or any(missing_in(_Places((_together(texts),), texts))):
+        return False
+    return any(not any(missing_in(_Places((one,), texts))) for one in some)
 
 
 def _missing_in_parts(missing: list[str], answer: CheckedAnswer, claim: Claim, decimal: str | None) -> list[str]:
@@ -282,10 +288,11 @@ class _Places:
         return _Places([*self.some, *others.some], (*self.texts, *others.texts))
 
     def any_holds(self, one: T, holds: Callable[[_Place, T], bool]) -> bool:
-        """Whether a place holds `one`; of many each is asked only where all the evidence together does."""
+        """Whether a place holds `one`; of many each is asked only where all the evidence together does, of very many
+        none."""
         if len(self.some) > _MANY and not holds(_together(self.texts), one):
             return False
-        return any(holds(place, one) for place in self.some)
+        return len(self.some) > _MOST or any(holds(place, one) for place in self.some)
 
 
 # So many places are asked one by one, which costs less than to look at all of the evidence.
@@ -298,14 +305,21 @@ def _places(texts: tuple[str, ...], about: frozenset[str]) -> _Places:
     """What stands in the sentences of `texts` near which the share `LEAST_SHARED` of `about` stands."""
     # Rounded down: of two or three words in a list or a table none need stand there.
     wanted = int(len(about) * LEAST_SHARED)
+    if not wanted:
+        return _Places(_all_places(texts), texts)
     return _Places([place for text in texts for place in _placed(text).near(about, wanted)], texts)
+
+
+@lru_cache(maxsize=64)
+def _all_places(texts: tuple[str, ...]) -> tuple[_Place, ...]:
+    return tuple(place for text in texts for place in _placed(text).all())
 
 
 @lru_cache(maxsize=64)
 def _everywhere(texts: tuple[str, ...]) -> _Places:
     """All sentences of `texts`; what stands apart in two of very many may be taken for what one says."""
-    places = _places(texts, frozenset())
-    return places if len(places.some) <= _MOST else _Places((_together(texts),), texts)
+    places = _all_places(texts)
+    return _Places(places if len(places) <= _MOST else (_together(texts),), texts)
 
 
 # The head of a table with the line below it.
@@ -320,17 +334,29 @@ class _Placed:
         self._sentences = sentences_of(text)
         self._decimal, self._shares = decimal_mark(text), says_share(text)
         self._over = tuple(self._heads())
+        # By what they stand under, the sentences whose window it is not in; and by stem, what holds it of that.
+        self._under: dict[int, list[int]] = {}
+        self._heads_with: dict[str, list[int]] = {}
+        for at, head in enumerate(self._over):
+            if at - head > 1:
+                self._under.setdefault(head, []).append(at)
+        for head in self._under:
+            for one in self._sentences[head].stems:
+                self._heads_with.setdefault(one, []).append(head)
         self._known: dict[int, _Place] = {}
 
     def near(self, about: frozenset[str], wanted: int) -> list[_Place]:
         """Those of which the window and the head hold `wanted` of `about`, in order, and these heads."""
-        if not wanted:
-            return [self._at(number) for number in range(len(self._sentences))]
         held = held_nearby(self._text, about)
-        above = {head: len(about & self._sentences[head].stems) for head in set(self._over)}
-        # A head next to a sentence is in its window.
-        found = {at for at, head in enumerate(self._over) if held[at] + (at - head > 1) * above[head] >= wanted}
+        found = {at for at, count in held.items() if count >= wanted}
+        above = Counter(chain.from_iterable(self._heads_with.get(one, ()) for one in about))
+        for head, count in above.items():
+            found.update(at for at in self._under[head] if held[at] + count >= wanted)
         return [self._at(number) for number in sorted(found.union(self._over[at] for at in found))]
+
+    def all(self) -> Iterator[_Place]:
+        """All sentences, in order."""
+        return map(self._at, range(len(self._sentences)))
 
     def _heads(self) -> Iterator[int]:
         """The number of the heading, or of the head of a table, that each sentence stands under; or its own."""
@@ -360,7 +386,7 @@ def _placed(text: str) -> _Placed:
 @lru_cache(maxsize=64)
 def _together(texts: tuple[str, ...]) -> _Place:
     """All that stands in `texts`: whatever one of their sentences holds, this does."""
-    places = _places(texts, frozenset()).some
+    places = _all_places(texts)
     stocks = [place.stock for place in places]
 
     def every(name: str) -> frozenset[Any]:

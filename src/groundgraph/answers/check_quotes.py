@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from groundgraph.answers.citations import CheckedAnswer, Claim, named_text
+from groundgraph.answers.citations import MAX_FLAGS, CheckedAnswer, Claim, named_text
 from groundgraph.answers.label_gate import CODE, LABEL_OR_CODE
 from groundgraph.answers.quotes import found_quote
 from groundgraph.core.evidence import SourceResult
@@ -280,7 +280,7 @@ def check_quotes(answer: CheckedAnswer) -> tuple[list[Flag], list[FoundQuote]]:
     """A flag `quote_not_found` for every quotation that its evidence does not hold, and where the others stand.
 
     Parts around an ellipsis or an inserted word in brackets are looked for one by one, in their order in one piece of
-    evidence, which must hold the words of the insertion too.
+    evidence, which must hold the words of the insertion too. Behind the last of `MAX_FLAGS` nothing is looked for.
     """
     flags: list[Flag] = []
     found: list[FoundQuote] = []
@@ -290,6 +290,8 @@ def check_quotes(answer: CheckedAnswer) -> tuple[list[Flag], list[FoundQuote]]:
             found += places
         elif locate(quoted, answer.question) is None:
             flags.append(claim.flag("quote_not_found", f"“{quoted[:200]}” does not stand in the evidence"))
+        if len(flags) == MAX_FLAGS:
+            break
     return flags, found
 
 

@@ -113,6 +113,9 @@ def labels_of(text: str) -> list[int]:
     return list(dict.fromkeys(number for match in LABEL.finditer(text) for number in label_numbers(match.group(1))))
 
 
+# A long answer about other things must not fill the record with findings: of a kind, more are not looked for.
+MAX_FLAGS = 50
+
 # How a sentence begins that the model marks as not taken from the evidence, as its prompt tells it to.
 GENERAL_KNOWLEDGE = tuple(mark for language in LANGUAGES for mark in language_data(language, "replies", "general"))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, cast
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.answers.citations import GENERAL_KNOWLEDGE, CheckedAnswer
+from groundgraph.answers.citations import GENERAL_KNOWLEDGE, MAX_FLAGS, CheckedAnswer
 from groundgraph.answers.gated_model import by_hand, says_something
 from groundgraph.core.errors import InputInvalid
 from groundgraph.core.evidence import EvidenceRecord, SourceResult, preview
@@ -55,8 +55,6 @@ def check_links(removed: Sequence[str]) -> list[Flag]:
     ]
 
 
-# A long answer about other things must not fill the record with findings.
-MAX_FLAGS = 50
 MAX_FOUND_QUOTES = 20
 CHECK_OF = {
     "unresolved_label": "labels",
