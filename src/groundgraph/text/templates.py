@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Any
 
 from jinja2 import (
@@ -20,11 +20,12 @@ from jinja2 import (
     TemplateSyntaxError,
     meta,
     nodes,
+    pass_environment,
     pass_eval_context,
 )
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.exceptions import SecurityError
-from jinja2.filters import do_indent, do_tojson
+from jinja2.filters import do_indent, do_tojson, do_wordwrap, make_attrgetter
 from jinja2.nodes import EvalContext
 from jinja2.runtime import Context as JinjaContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -34,8 +35,22 @@ from groundgraph.core.errors import Problem, TemplateInvalid
 MAX_OUTPUT_CHARS = 1_000_000
 MAX_PAD = 1_000
 _PADDING_METHODS = frozenset(
-    {"center", "ljust", "rjust", "zfill", "expandtabs", "format", "format_map", "replace", "join"}
+    {
+        "center",
+        "ljust",
+        "rjust",
+        "zfill",
+        "expandtabs",
+        "format",
+        "format_map",
+        "replace",
+        "join",
+        "translate",
+        "encode",
+    }
 )
+# Bits of the largest number that a template may compute.
+_MAX_BITS = 4096
 _WIDTH = re.compile(r"%(?:\([^()]*+\))?[-+ #0]*(\d+|\*)?(?:\.(\d+|\*))?")
 
 
@@ -77,9 +92,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def __init__(self, loader: BaseLoader | None = None, finalize: Callable[..., Any] | None = None) -> None:
         super().__init__(loader=loader, finalize=finalize, **RENDERING)
         self.filters.update(format=_bounded_format, replace=_bounded_replace, indent=_bounded_indent)
-        self.filters["tojson"] = _bounded_tojson
+        self.filters.update(tojson=_bounded_tojson, join=_join, wordwrap=_bounded_wordwrap)
         for name in ("center", "batch", "slice"):
             self.filters.pop(name)
+        self.filters = {name: _bounded(one) for name, one in self.filters.items()}
         self.globals.pop("lipsum")
 
     def call_binop(self, context: JinjaContext, operator: str, left: Any, right: Any) -> Any:
@@ -88,15 +104,37 @@ class Sandbox(ImmutableSandboxedEnvironment):
             _require_bounded(sum(len(value) for value in (left, right) if isinstance(value, str | list | tuple)))
         elif not all(isinstance(value, int | float) for value in (left, right)):
             raise SecurityError(f"'{operator}' works on numbers only in a template")
-        if operator == "**" and (abs(right) > 64 or abs(left) > 1_000_000):
-            raise SecurityError("this power is too large for a template")
+        else:
+            _require_small(operator, left, right)
         return super().call_binop(context, operator, left, right)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """As in Jinja2, and without the text methods that can make a text of any length."""
         if isinstance(obj, str | bytes) and attr in _PADDING_METHODS:
             return False
-        return super().is_safe_attribute(obj, attr, value)
+        return attr != "to_bytes" and super().is_safe_attribute(obj, attr, value)
+
+    def wrap_str_format(self, value: Any) -> None:
+        """Nothing: Jinja2 would let `str.format` by, which pads to any width, before `is_safe_attribute` is asked."""
+
+
+def _require_small(operator: str, left: float, right: float) -> None:
+    if operator == "**" and (abs(right) > 64 or abs(left) > 1_000_000):
+        raise SecurityError("this power is too large for a template")
+    if operator == "*" and sum(one.bit_length() for one in (left, right) if isinstance(one, int)) > _MAX_BITS:
+        raise SecurityError("this product is too large for a template")
+
+
+def _bounded(own: Callable[..., Any]) -> Callable[..., Any]:
+    """The filter `own`, whose results end where texts do: some double what they are given, each time anew."""
+
+    @wraps(own)
+    def bounded(*args: Any, **kwargs: Any) -> Any:
+        result = own(*args, **kwargs)
+        _require_bounded(len(result) if isinstance(result, str | list | tuple) else 0)
+        return result
+
+    return bounded
 
 
 def _bounded_format(value: str, *args: Any, **kwargs: Any) -> str:
@@ -104,7 +142,28 @@ def _bounded_format(value: str, *args: Any, **kwargs: Any) -> str:
         for number in found.groups():
             if number == "*" or (number and int(number) > MAX_PAD):
                 raise SecurityError(f"a template may pad to at most {MAX_PAD} characters")
+    longest = max((len(str(one)) for one in (*args, *kwargs.values())), default=0)
+    _require_bounded(len(value) + str(value).count("%") * longest)
     return str(value) % (kwargs or args)
+
+
+@pass_eval_context
+def _join(context: EvalContext, value: Iterable[Any], d: str = "", attribute: str | int | None = None) -> str:
+    """As in Jinja2 without escapes."""
+    if attribute is not None:
+        value = map(make_attrgetter(context.environment, attribute), value)
+    texts = list(map(str, value))
+    _require_bounded(sum(map(len, texts)) + len(texts) * len(str(d)))
+    return str(d).join(texts)
+
+
+@pass_environment
+def _bounded_wordwrap(environment: Environment, s: str, width: int = 79, *args: Any, **kwargs: Any) -> str:
+    # Two lines in a row are together longer than the width.
+    lines = 2 * len(s) // max(width, 1) + s.count("\n")
+    joints = [len(one) for one in (*args, *kwargs.values()) if isinstance(one, str)]
+    _require_bounded(len(s) + lines * max(joints, default=1))
+    return do_wordwrap(environment, s, width, *args, **kwargs)
 
 
 def _bounded_replace(value: Any, old: str, new: str) -> str:
@@ -116,7 +175,9 @@ def _bounded_replace(value: Any, old: str, new: str) -> str:
 def _bounded_indent(value: Any, width: int = 4, first: bool = False, blank: bool = False) -> str:
     if width > MAX_PAD:
         raise SecurityError(f"a template may pad to at most {MAX_PAD} characters")
-    return do_indent(str(value), width, first, blank)
+    text = str(value)
+    _require_bounded(len(text) + (text.count("\n") + 1) * width)
+    return do_indent(text, width, first, blank)
 
 
 @pass_eval_context
