@@ -327,8 +327,7 @@ class PostgresStorage:
                 # It tries at ever longer intervals, and anew with a request once it has given up: an outage of minutes
                 # would go on for as long again.
                 reconnect_timeout=POOL_SECONDS,
-                # A connection that a restart of the server has cut is replaced before it is used.
-                check=AsyncConnectionPool.check_connection,
+                check=lambda connection: _answering(pool, connection),
                 kwargs={
                     "autocommit": True,
                     "prepare_threshold": 0,
@@ -345,6 +344,16 @@ class PostgresStorage:
             await self._stack.enter_async_context(pool)
             self._pools[url] = (pool, claims)
         return self._pools[url]
+
+
+async def _answering(pool: AsyncConnectionPool[Any], connection: Any) -> None:
+    """Nothing where `connection` works: one that a restart of the server has cut is replaced before it is used, and the
+    others with it. The pool by itself asks one after the other, at intervals that double, and gives up at the fifth."""
+    try:
+        await pool.check_connection(connection)
+    except Exception:
+        await pool.check()
+        raise
 
 
 async def _bounded(connection: Any) -> None:
