@@ -84,6 +84,15 @@ def test_a_fence_or_table_that_fits_is_not_split():
     assert any(table in piece for piece in texts)
 
 
+def test_code_of_restructuredtext_is_not_parted_from_what_announces_it():
+    above, announced = "A paragraph about pumps. " * 2, "It runs so::\n\n    pump()\n\n    pump(2)"
+    text = f"{above.strip()}\n\n{announced}\n\nThe end."
+    both = [above.strip(), f"{announced}\n\nThe end."]
+    assert [one.text for one in chunked(text, RESTRUCTURED_TEXT, max_chunk_size=70)] == both
+    # What does not fit together is cut all the same.
+    assert chunked(text, RESTRUCTURED_TEXT, max_chunk_size=30)[-2].text == "It runs so::"
+
+
 def test_a_fence_that_does_not_fit_is_cut_at_line_ends():
     code = "```\n" + "\n".join(f"call({n}). Then(more)" for n in range(40)) + "\n```"
     assert all(line in code.split("\n") for c in chunked(code, max_chunk_size=100) for line in c.text.split("\n"))

@@ -480,6 +480,8 @@ def test_a_sentence_that_goes_on_on_the_next_page_ends_no_quote_and_is_none(belo
         # Where a text begins, the rest of an item of a list that was cut.
         ("Lowering this makes the\n  pumps run slower.", None),
         ("seal ring\n    A ring that keeps oil in.", "seal ring  \nA ring that keeps oil in."),
+        # What begins code is no term, where a chunk begins with what is left of it.
+        ("class Pump(Machine):\n    def run(self): ...", None),
     ],
 )
 def test_an_entry_of_a_glossary_is_shown_in_two_lines(text, shown):

@@ -48,6 +48,19 @@ Install
 
     make pumpctl
 
+Colours
+-------
+
+The colours of gauges are shown by a call:
+
+.. console::
+
+    pumpctl colours
+
+.. warning ::
+
+    Colours of broken gauges cannot be trusted.
+
 How is pumpctl licensed?
 ------------------------
 
@@ -123,6 +136,8 @@ async def quoted(folder, text: str, question: str) -> str:
         ),
         ("How do I install pumpctl?", "> ```\n> pip install pumpctl\n> ```"),
         ("How is it installed from a copy of the sources?", "sources::\n> \n> ```\n> make pumpctl\n> ```"),
+        ("How are the colours of gauges shown?", "by a call:\n> \n> ```\n> pumpctl colours\n> ```"),
+        ("Can colours of broken gauges be trusted?", "\n> Colours of broken gauges cannot be trusted. ["),
         ("Which hashes has a valve?", '> ```\n> >>> pumpctl.hash("valve")\n> 17\n> ```'),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.search.rank import K1, Question, Rule, Scorer
+from groundgraph.search.rank import HEADED, K1, Question, Rule, Scorer
 from groundgraph.sources.sql.search_rows import ROWS
 from groundgraph.text.words import bm25, coverage, idf
 
@@ -55,7 +55,7 @@ def test_words_that_stand_together_only_add_to_bm25(question, body, above, rando
         for stem, weight in weights.items()
         if stem in {*body, *above}
     )
-    score = Scorer(question, Rule(above_weight=3, headed=0.0)).score(body, above) * question.weight
+    score = Scorer(question, Rule(above_weight=3)).score(body, above) * question.weight
     assert score >= plain - 1e-9
     assert score <= plain + 0.5 * sum(weights.values()) + 1e-9
 
@@ -79,22 +79,22 @@ def test_a_text_of_average_length_that_holds_each_word_once_scores_1(question, f
 
 
 @pytest.mark.covers("K10")
-@given(questions(), TEXTS, TEXTS)
-def test_a_heading_that_says_all_that_is_asked_about_adds_its_worth_and_no_other_does(question, body, above):
-    subject = set(question.stems)
-    plain = Scorer(question, Rule(headed=0.0)).score(body, above)
-    headed = bool(subject) and set(above[-len(subject) :]) == subject
-    assert Scorer(question).score(body, above) == pytest.approx(plain + (0.25 if headed else 0.0))
+@given(questions(), TEXTS, TEXTS, TEXTS)
+def test_a_lowest_heading_that_says_all_that_is_asked_about_adds_its_worth_and_no_other_does(
+    question, body, higher, lowest
+):
+    scorer, above = Scorer(question), f"{' '.join(higher)}\n{' '.join(lowest)}"
+    headed = bool(question.stems) and set(lowest) == set(question.stems)
+    best = scorer.best_texts([("a", " ".join(body), above)])["a"]
+    assert best.lexical == pytest.approx(scorer.score(body, [*higher, *lowest]) + (HEADED if headed else 0.0))
 
 
 def test_what_is_headed_by_the_subject_comes_before_what_speaks_of_it_more_often():
-    question = Question(["refresh", "token"], {"refresh": 5, "token": 9}, 30, 8.0)
-    definition = ["refresh", "token", "are", "credentials", "to", "get", "access", "tokens"]
-    use = ["refresh", "token", "new", "refresh", "token", "old", "refresh", "token"]
-    scorer = Scorer(question)
-    assert scorer.score(definition, ["oauth", "5", "refresh", "token"]) > scorer.score(
-        use, ["refresh", "access", "token"]
-    )
+    question = Question(["migration"], {"migration": 9}, 30, 8.0)
+    definition = ("a", "migration are changes of a model that a database is told", "django\nmigration")
+    use = ("b", "migration new migration old migration", "django\nsquash migration")
+    found = Scorer(question).best_texts([definition, use])
+    assert found["a"].lexical > found["b"].lexical
 
 
 def test_a_passage_is_as_good_as_the_best_of_its_texts():
@@ -118,9 +118,8 @@ def test_a_question_without_words_is_held_by_nothing():
 @given(questions(), TEXTS, TEXTS)
 def test_a_name_of_code_counts_as_its_words_do_once_more_where_they_stand_together(question, body, above):
     name = tuple(question.stems[:2])
-    rule = Rule(headed=0.0)
-    score = Scorer(replace(question, names=[name]), rule).score(body, above) * question.weight
+    score = Scorer(replace(question, names=[name])).score(body, above) * question.weight
     together = len(name) > 1 and any(name in pairwise(text) for text in (body, above))
     more = sum(map(question.ranking_weights().__getitem__, name)) if together else 0.0
-    expected = Scorer(question, rule).score(body, above) * question.weight + more
+    expected = Scorer(question).score(body, above) * question.weight + more
     assert len(name) < 2 or score == pytest.approx(expected)

@@ -11,9 +11,14 @@ Kind = Literal["prose", "heading", "code", "doctest", "item", "table", "rows", "
 
 # However deep it is set in: in an item of a list, in a note of MkDocs.
 FENCE = re.compile(r"\A *(```|~~~)")
-# What reStructuredText writes above code, with its language, and the options between the two.
+# What reStructuredText writes above code: docutils, Sphinx, and extensions of it that many projects have.
+CODE_DIRECTIVES = (
+    *("code", "code-block", "sourcecode", "console", "prompt", "parsed-literal"),
+    *("doctest", "testcode", "testoutput", "math"),
+)
+# With its language, and the options between the two.
 DIRECTIVE = re.compile(
-    r"\A *\.\. (?P<name>code|code-block|sourcecode|prompt|parsed-literal|doctest|math) ?::[ \t]*(?P<argument>[^\n]*)"
+    rf"\A *\.\. (?P<name>{'|'.join(CODE_DIRECTIVES)}) ?::[ \t]*(?P<argument>[^\n]*)"
     r"(?P<options>(?:\n +:[\w-]+:[^\n]*)*)"
 )
 # Of these, what stands beside the name is code too.
@@ -39,7 +44,8 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (
         "heading",
         re.compile(
-            r"\A(?: {0,3}#{1,6}\s| *(?:!!!|\?\?\?) | *\.\. (?:(?:list-)?table::|(?!csv-)[a-z][a-z-]{0,30}::[ \t]*\Z)"
+            r"\A(?: {0,3}#{1,6}\s| *(?:!!!|\?\?\?) "
+            r"| *\.\. (?:(?:list-)?table ?::|(?!csv-)[a-z][a-z-]{0,30} ?::[ \t]*\Z)"
             r"| *::[ \t]*\Z"
             r"| +:(?:header-rows|stub-columns|widths?|align|class|name|delim|quote|alt|target|linenos|height|scale): )"
         ),

@@ -489,7 +489,8 @@ _CODE = "```"
 # Signs of an item that Markdown does not know.
 _BULLETS = ("o", "•")
 _LONGEST_TERM = 60
-_NO_TERM = (".", "!", "?", ",", ";")
+# What ends a sentence or a part of one, or begins what code holds.
+_NO_TERM = (".", "!", "?", ",", ";", ":", "(", "[", "{")
 # What Markdown puts before each line of a quotation.
 _QUOTED = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 

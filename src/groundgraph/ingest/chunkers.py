@@ -159,7 +159,7 @@ class HeadingChunker:
     @property
     def signature(self) -> str:
         """See `Chunker.signature`."""
-        return f"headings 4 {self.max_chunk_size} {self.min_chunk_size}"
+        return f"headings 5 {self.max_chunk_size} {self.min_chunk_size}"
 
     def __call__(self, document: Document, /) -> list[Chunk]:
         """The chunks of `document` in order."""
@@ -281,7 +281,19 @@ class _Cutter:
                 break
             if edge > self._body or edge == self._end:
                 edges.append(edge)
-        return edges
+        return [edge for edge in edges if not self._parts_code(start, edge)] or edges
+
+    def _parts_code(self, start: int, edge: int) -> bool:
+        """Whether a cut at `edge` parts code from the paragraph above that announces it, without whose "::" nothing
+        tells that it is code, though both fit into a chunk without what else stands above from `start` on."""
+        place = bisect_right(self._starts, edge) - 1
+        above, below = self._blocks[place - 1 : place + 1] if place else (self._blocks[0], self._blocks[0])
+        return (
+            below.whole
+            and start < above.start < below.start == edge
+            and self._text.endswith("::", above.start, self._before_space(above.start, above.end))
+            and self._before_space(above.start, below.end) - above.start <= self._largest
+        )
 
     def _stays_whole(self, edge: int) -> bool:
         block = self._block_at(edge)

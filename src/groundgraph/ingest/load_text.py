@@ -299,10 +299,16 @@ _TITLE_WITHIN = 20_000
 _MAY_BE_HEADING = re.compile(r"^ {0,3}(?:#|=+[ \t]*$|-+[ \t]*$)", re.MULTILINE)
 # So many lines of a plain text tell whether its first ones are a heading, or an item of a list.
 _FIRST_LINES = re.compile(r"(?:\s*+\S[^\n]*+\n){8}")
+# A plain text is none that has a directive or a link target of reStructuredText, and a line with a rule below it: the
+# documentation of many a package is called `.txt`.
+_RST_MARKUP = re.compile(r"^\.\. +(?:[a-z][\w-]{1,40} ?::(?:\s|\Z)|_[^\n:]{1,200}:\s)", re.MULTILINE)
+_RST_HEADING = re.compile(r"^[^\W_][^\n]{1,199}\n([=\-~^\"'#*+])\1{2,}$", re.MULTILINE)
 
 
 def load_text(data: bytes, name: str, media_type: str, encoding: str | None = None) -> Document:
     """The document in `data`; front matter of Markdown and the first fields of reStructuredText become metadata.
+
+    A plain text with the markup of reStructuredText is one.
 
     Raises:
         IngestError: it is no text, or not in the given encoding.
@@ -310,6 +316,8 @@ def load_text(data: bytes, name: str, media_type: str, encoding: str | None = No
     text, warnings, reading = decode_file(data, encoding)
     metadata: dict[str, Any] = {}
     start = 0
+    if media_type == PLAIN_TEXT and _RST_MARKUP.search(text) and _RST_HEADING.search(text):
+        media_type = RESTRUCTURED_TEXT
     if media_type == MARKDOWN:
         try:
             metadata, start = front_matter(text)

@@ -15,6 +15,8 @@ from typing import Any
 from docutils import nodes, statemachine, utils
 from docutils.parsers.rst import states
 
+from groundgraph.answers.block_kinds import CODE_DIRECTIVES
+
 # What stands for something else inside of a title: code, emphasis, a role, a link, an escaped character, the name of a
 # substitution, which is what its image is called most often.
 _INLINE = re.compile(
@@ -27,11 +29,10 @@ _DIRECTIVE = re.compile(r"\.\. +(?:\|[^|]*\| +)?([a-z][\w.:+-]*?) ?::(?:\s|$)", 
 # Not a note, a link target or a substitution, and a directive only where none is found.
 _COMMENT = re.compile(r"^\.\.(?:$|[ \t]+[^\s\[_|])", re.MULTILINE)
 # What is code or a table: blocks by themselves and directives, those of Sphinx too.
-_WHOLE = frozenset(
-    ["literal_block", "doctest_block", "code", "code-block", "sourcecode", "parsed-literal", "prompt", "math", "table"],
-).union(["list-table", "csv-table"])
+_WHOLE = frozenset(["literal_block", "doctest_block", "table", "list-table", "csv-table", *CODE_DIRECTIVES])
 _LISTS = frozenset(["bullet_list", "enumerated_list", "definition_list", "field_list", "option_list", "line_block"])
 _PASSED_OVER = frozenset(["comment", "target", "system_message"])
+# Those of a file are a few lines; what is longer is read as text, so that no document is metadata alone.
 MAX_FIELDS_CHARS = 4096
 # A list of fields where a text begins, with the lines that are set in below each; a role is none: ":class:`Pump`".
 _FIELDS = re.compile(

@@ -342,18 +342,18 @@ class Rule:
         by_rarity: a stem weighs by its idf in the relevance, else as much as any other.
         above_share: what a stem that stands only above counts in the relevance, 0 to 1.
         floor: the least relevance.
-        headed: what it adds to the score that the lowest heading is all that the question asks about.
     """
 
     above_weight: int = 2
     by_rarity: bool = True
     above_share: float = 1.0
     floor: float = 0.0
-    headed: float = 0.25
 
 
 # Chunks below their headings.
 CHUNKS = Rule()
+# What it adds to the score of a chunk that its lowest heading is all that the question asks about.
+HEADED = 0.5
 
 
 class Scorer:
@@ -395,11 +395,14 @@ class Scorer:
         """By key the passages, each as good as the best of its texts.
 
         Args:
-            rows: of each text the key of its passage, its stems and those of what stands above it.
+            rows: of each text the key of its passage, its stems and those of what stands above it, the lowest heading
+                behind a line end.
         """
         best: dict[Any, Passage] = {}
         for key, body, above in rows:
             one = self.passage(key, body.split(), above.split())
+            if self._is_headed(above):
+                one = self._lifted(one)
             known = best.get(key)
             if known:
                 own = max(one.told, known.told) if self._forms else None
@@ -441,12 +444,17 @@ class Scorer:
             if frequency:
                 score += weight * bm25(frequency, length, self._average_length, k1=K1)
         score += sum(self._named(name, body) or self._named(name, above) for name in self._names)
-        return score / self._whole + (self._rule.headed if self._is_headed(above) else 0.0)
+        return score / self._whole
 
-    def _is_headed(self, above: Sequence[str]) -> bool:
+    def _is_headed(self, above: str) -> bool:
         """Whether the lowest heading says what the question asks about, and nothing else: "Refresh tokens" over what
         answers "What is a refresh token?", which speaks of them less often than what uses them."""
-        return frozenset(above[-len(self._subject) :]) == self._subject if self._subject else False
+        lowest = above.rpartition("\n")[2].split()
+        return bool(lowest) and {self._forms.get(stem, stem) for stem in lowest} == self._subject
+
+    def _lifted(self, passage: Passage) -> Passage:
+        own = passage.own_lexical
+        return passage._replace(lexical=passage.lexical + HEADED, own_lexical=own if own is None else own + HEADED)
 
     def _named(self, name: Sequence[str], text: Sequence[str]) -> float:
         """What it adds that `text` holds the name of code: as much again as its words. They are common by themselves,

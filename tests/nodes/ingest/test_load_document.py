@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, Document
+from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, RESTRUCTURED_TEXT, Document
 from groundgraph.core.errors import IngestError
 from groundgraph.ingest.load_document import load_document
 from groundgraph.ingest.read_file import MAX_BYTES, read_file
@@ -135,6 +135,24 @@ def test_the_fields_that_restructuredtext_begins_with_are_metadata_and_no_text(t
     # A role is no field, fields further down are text, and so is what is longer than those of a file.
     assert loaded(tmp_path, f":notes: {'x' * 5000}\n\nText.\n", "long.rst").body_start == 0
     assert loaded(tmp_path, ":class:`Pump` runs.\n\n:author: Ann\n", "pump.rst").body_start == 0
+
+
+@pytest.mark.covers("A13")
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (".. _top:\n\nPumps\n=====\n\nThey *run*.\n", RESTRUCTURED_TEXT),
+        ("=====\nPumps\n=====\n\n.. note::\n\n   They *run*.\n", RESTRUCTURED_TEXT),
+        # A plain text may have rules below its headings, or dots where something is left out.
+        ("Pumps\n=====\n\nThey *run*.\n", PLAIN_TEXT),
+        ("Pumps\n=====\n\n.. and they run on: \n", PLAIN_TEXT),
+        ("They run.\n\n.. note:: Not under pressure.\n", PLAIN_TEXT),
+    ],
+)
+def test_a_plain_text_with_directives_below_headings_is_read_as_restructuredtext(tmp_path, text, kind):
+    document = loaded(tmp_path, text, "pumps.txt")
+    assert document.media_type == kind
+    assert document.text == text
 
 
 def test_a_file_that_cannot_be_read_is_an_ingest_error(tmp_path):

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, NamedTuple
 
 from groundgraph.core.document import Document
@@ -99,8 +100,10 @@ class _Texts:
         if path not in self._above:
             # A heading that repeats the title says nothing more.
             titles = [self._title, *(heading for heading in path if heading != self._title)]
-            above = [stem for title in titles for stem in self._stems(title)]
-            self._above[path] = above, " ".join(above)
+            told = list(map(self._stems, titles))
+            # The ranking tells the lowest heading by the line end before it.
+            *higher, lowest = map(" ".join, told)
+            self._above[path] = list(chain.from_iterable(told)), "\n".join([" ".join(higher), lowest])
         return tuple(self._row(text, prepared.chunk.text, *self._above[path]) for text in prepared.matching_texts)
 
     def _row(self, text: str, own: str, above: list[str], above_joined: str) -> TextRow:

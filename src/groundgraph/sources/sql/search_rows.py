@@ -74,7 +74,7 @@ CANDIDATES = 64
 # The relevance of a row is the mean over the stems of the best field that holds each. In the order a word in another
 # field counts as one in the content: what the other fields are is not known, and with half of that nDCG@10 on clapnq is
 # .008 lower, with twice as much the same. The last of them is no heading.
-ROWS = Rule(above_weight=1, by_rarity=False, above_share=0.5, floor=0.05, headed=0.0)
+ROWS = Rule(above_weight=1, by_rarity=False, above_share=0.5, floor=0.05)
 
 
 def read_question(index: sqlite3.Connection, text: str) -> Question:
