@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypedDict, Ty
 
 from langchain_core.messages import BaseMessage, MessageLikeRepresentation
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import All, Command, Durability, StreamMode
+from langgraph.types import All, Command, Durability
 
 from groundgraph.core.turn_record import TurnEvent
 from groundgraph.graph.turn_runner import TurnRunner
@@ -31,8 +31,9 @@ class Question(TypedDict, total=False):
 
 
 class RunOptions(TypedDict, total=False):
-    """LangGraph's options of a run that do not change what it gives."""
+    """Options of a run that do not change what it gives: its context, and LangGraph's."""
 
+    context: Context | Mapping[str, Any] | None
     interrupt_before: All | Sequence[str] | None
     interrupt_after: All | Sequence[str] | None
     durability: Durability | None
@@ -42,25 +43,15 @@ class RunOptions(TypedDict, total=False):
 # A dictionary that was put into a variable before is no TypedDict for a type checker any more.
 Given = Question | Mapping[str, Any] | BaseMessage | Sequence[MessageLikeRepresentation] | Command[Any] | None
 GivenConfig = RunnableConfig | Mapping[str, Any] | None
-GivenContext = Context | Mapping[str, Any] | None
 
 
 class Run(Protocol[OutputT_co, AnyT_co]):
     """A run as a call that gives `OutputT_co`; with LangGraph's other options what they give."""
 
     @overload
-    def __call__(
-        self,
-        input: Given,
-        config: GivenConfig = None,
-        *,
-        context: GivenContext = None,
-        **options: Unpack[RunOptions],
-    ) -> OutputT_co: ...
+    def __call__(self, input: Given, config: GivenConfig = None, **options: Unpack[RunOptions]) -> OutputT_co: ...
     @overload
-    def __call__(
-        self, input: Given, config: GivenConfig = None, *, context: GivenContext = None, **options: Any
-    ) -> AnyT_co: ...
+    def __call__(self, input: Given, config: GivenConfig = None, **options: Any) -> AnyT_co: ...
 
 
 class Stream(Protocol[MessageT_co, EventT_co, ItemT_co, AnyT_co]):
@@ -73,18 +64,11 @@ class Stream(Protocol[MessageT_co, EventT_co, ItemT_co, AnyT_co]):
         config: GivenConfig = None,
         *,
         stream_mode: Literal["messages"],
-        context: GivenContext = None,
         **options: Unpack[RunOptions],
     ) -> MessageT_co: ...
     @overload
     def __call__(
-        self,
-        input: Given,
-        config: GivenConfig = None,
-        *,
-        stream_mode: Literal["custom"],
-        context: GivenContext = None,
-        **options: Unpack[RunOptions],
+        self, input: Given, config: GivenConfig = None, *, stream_mode: Literal["custom"], **options: Unpack[RunOptions]
     ) -> EventT_co: ...
     @overload
     def __call__(
@@ -93,19 +77,10 @@ class Stream(Protocol[MessageT_co, EventT_co, ItemT_co, AnyT_co]):
         config: GivenConfig = None,
         *,
         stream_mode: Literal["updates", "values"] | None = None,
-        context: GivenContext = None,
         **options: Unpack[RunOptions],
     ) -> ItemT_co: ...
     @overload
-    def __call__(
-        self,
-        input: Given,
-        config: GivenConfig = None,
-        *,
-        stream_mode: StreamMode | Sequence[StreamMode] | None = None,
-        context: GivenContext = None,
-        **options: Any,
-    ) -> AnyT_co: ...
+    def __call__(self, input: Given, config: GivenConfig = None, **options: Any) -> AnyT_co: ...
 
 
 Told = tuple[BaseMessage, dict[str, Any]]
