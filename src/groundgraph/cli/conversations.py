@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import typer
 
@@ -16,10 +17,12 @@ from groundgraph.cli.options import AsJson, ConfigFile, Thread, find_settings
 from groundgraph.cli.output import (
     DONE,
     DONE_WITH_FAILURES,
+    EPILOG,
     counted,
     goes_to_output,
     note,
     say,
+    shortened,
     write_json,
     write_out,
 )
@@ -33,13 +36,6 @@ if TYPE_CHECKING:
     from groundgraph.graph.turn_runner import TurnRunner
     from groundgraph.settings.services import SaverSettings
     from groundgraph.settings.settings import Settings
-
-
-from collections.abc import Callable, Coroutine, Mapping
-from datetime import UTC, datetime
-from typing import TypeVar, cast
-
-from groundgraph.cli.output import EPILOG, shortened
 
 
 def forget(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from groundgraph.cli.conversations import is_missing, open_kept
 from groundgraph.cli.options import STATE_FOLDER, AsJson, ConfigFile, find_settings, keep_out_of_git
 from groundgraph.cli.output import (
     DONE,
@@ -23,23 +24,15 @@ from groundgraph.cli.output import (
     write_out,
 )
 from groundgraph.cli.progress import shown_progress
+from groundgraph.core.errors import EvidenceMissing, InputInvalid
 
 if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder
     from groundgraph.evals.corpus_base import SqlCorpus
     from groundgraph.evals.dataset import Dataset, DatasetFiles
+    from groundgraph.evals.recorded import MarkedTurn
     from groundgraph.evals.report import Difference, Evaluation
     from groundgraph.evals.run_queries import Answered
-    from groundgraph.settings.settings import Settings
-
-
-from typing import TYPE_CHECKING
-
-from groundgraph.cli.conversations import is_missing, open_kept
-from groundgraph.core.errors import EvidenceMissing, InputInvalid
-
-if TYPE_CHECKING:
-    from groundgraph.evals.recorded import MarkedTurn
     from groundgraph.settings.settings import Settings
 
 

@@ -19,7 +19,7 @@ import typer
 from groundgraph.cli.ask import prepare_folders
 from groundgraph.cli.ingest import take_in
 from groundgraph.cli.options import AsJson, ConfigFile, find_settings
-from groundgraph.cli.output import note, on_terminal, write_json
+from groundgraph.cli.output import DONE, note, on_terminal, write_json
 from groundgraph.core.errors import ConfigurationError, GroundGraphError, Problem
 
 if TYPE_CHECKING:
@@ -29,13 +29,6 @@ if TYPE_CHECKING:
     from groundgraph.serve.users import KnowsUsers
     from groundgraph.settings.settings import Settings
 
-
-from typing import TYPE_CHECKING
-
-from groundgraph.cli.output import DONE
-
-if TYPE_CHECKING:
-    from groundgraph.settings.settings import Settings
 
 TOKEN = "GROUNDGRAPH_TOKEN"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
