@@ -116,12 +116,7 @@ def is_underlined(line: str, below: str) -> bool:
     """Whether `line` is a heading because of the rule `below` it."""
     if len(below.rstrip()) < len(line.strip()) or _COLUMNS.search(line.strip()) or not any(map(str.isalnum, line)):
         return False
-    return is_rule(below)
-
-
-def is_rule(line: str) -> bool:
-    """Whether `line` is one above or below a heading, or between paragraphs."""
-    return bool(_RULE.match(line))
+    return bool(_RULE.match(below))
 
 
 def code_in(text: str) -> tuple[str, str]:

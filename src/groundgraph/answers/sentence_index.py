@@ -143,14 +143,10 @@ def running_lines(result: SourceResult) -> tuple[str, ...]:
 def _stretches(text: str, running: Collection[str]) -> Iterator[tuple[int, int]]:
     """The stretches of `text` between the lines `running`, and between rules: what stands above one is a heading."""
     start = 0
-    for low, high in sorted([*_ruled(text), *_running(text, running)]):
+    for low, high in sorted([*(found.span() for found in _RULE.finditer(text)), *_running(text, running)]):
         yield start, low
         start = high
     yield start, len(text)
-
-
-def _ruled(text: str) -> Iterator[tuple[int, int]]:
-    return (found.span() for found in _RULE.finditer(text))
 
 
 def _running(text: str, running: Collection[str]) -> Iterator[tuple[int, int]]:

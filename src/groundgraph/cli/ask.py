@@ -90,7 +90,7 @@ def ask(
     model failed and the sources are quoted in its place, with 3 when they could not be asked.
     """
     settings = find_settings(config)
-    chosen = thread or _new_thread()
+    chosen = thread or f"ask-{uuid.uuid4().hex[:12]}"
     turn = asyncio.run(_turn(settings, question, chosen, style, stream=not as_json))
     _show(turn, chosen, settings, as_json=as_json, found=found)
     if thread is None:
@@ -106,10 +106,6 @@ def _code(output: Mapping[str, Any]) -> int:
         return UNAVAILABLE
     calls = [call for call in output["provenance"].get("models", ()) if call["role"] == "answer"]
     return DONE_WITH_FAILURES if calls and all(call.get("error") for call in calls) else DONE
-
-
-def _new_thread() -> str:
-    return f"ask-{uuid.uuid4().hex[:12]}"
 
 
 async def _turn(settings: Settings, question: str, thread_id: str, style: StyleName | None, *, stream: bool) -> _Turn:

@@ -153,11 +153,6 @@ class Heard:
     faults: tuple[str, ...]
     failures: tuple[str, ...] = ()
 
-    @property
-    def has_outcome(self) -> bool:
-        """Whether the outcome is the expected one."""
-        return self.outcome == self.expected.outcome
-
 
 def conversation_settings(settings: Settings, *, with_models: bool) -> Settings:
     """`settings` as conversations are run with: threads and evidence in memory, and nobody is asked for a decision.
@@ -262,7 +257,7 @@ def outcome_evaluation(dataset: str, conversations: Sequence[Conversation], hear
     """
     messages = _by_conversation(conversations, heard)
     right = _shares(messages, lambda one: not one.faults)
-    values: PerQuery = {OUTCOME: _shares(messages, lambda one: one.has_outcome), RIGHT: right}
+    values: PerQuery = {OUTCOME: _shares(messages, lambda one: one.outcome == one.expected.outcome), RIGHT: right}
     for tag in dict.fromkeys(tag for one in conversations for tag in one.tags):
         values[f"{RIGHT}: {tag}"] = {one.id: right[one.id] for one in conversations if tag in one.tags}
     failures = [{"query": _place(one), "reason": reason} for one in heard for reason in one.failures]

@@ -223,16 +223,9 @@ _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 _LONGEST_MEAN = 300
 
 
-def page_blocks(text: str, start: int, end: int, headings: Sequence[Heading] = ()) -> list[Block]:
-    """The blocks of `text` from `start` to `end`, without a gap.
-
-    Headings are only those that are given. A run of text without sentences, such as a table, has a block for each
-    line, so that no row is cut.
-    """
-    return tiled(list(_page_blocks_of(text, start, end, headings)), start, end)
-
-
 def _page_blocks_of(text: str, start: int, end: int, headings: Sequence[Heading]) -> Iterator[Block]:
+    """The blocks from `start` to `end`: the headings that are given, and a block for each line of a run without
+    sentences, such as a table, so that no row is cut."""
     for heading in headings:
         if start <= heading.start and heading.end <= end:
             yield from _runs(text, start, heading.start)
@@ -375,7 +368,7 @@ def document_blocks(document: Document, part: Part) -> list[Block]:
         lines = line_starts(body)
         found = [Block(first, last) for first, last in pairwise(lines)]
     elif document.media_type in (PDF, PPTX):
-        return page_blocks(document.text, start, part.end, document.headings)
+        return tiled(list(_page_blocks_of(document.text, start, part.end, document.headings)), start, part.end)
     else:
         # What stands outside of the part must not be read: it could be taken for an end of one of its blocks.
         found = text_blocks(body, document.media_type)

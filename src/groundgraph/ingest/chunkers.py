@@ -208,10 +208,6 @@ class _Section:
             return self.headings, self.levels
         return (*self.headings, columns), (*self.levels, max(self.levels, default=0) + 1)
 
-    def takes_in(self, heading: Block) -> bool:
-        """Whether this section is a heading without text, and `heading` stands directly below it."""
-        return 0 < self.own == len(self.blocks) and self.levels[-1] < heading.level
-
 
 def _sections(blocks: list[Block], above: _Section) -> Iterator[_Section]:
     """The sections of `blocks`, the first one below the headings of `above`."""
@@ -221,7 +217,8 @@ def _sections(blocks: list[Block], above: _Section) -> Iterator[_Section]:
             section.blocks.append(block)
             continue
         opened = section.below(block)
-        if section.takes_in(block):
+        # A heading without text takes in the one directly below it.
+        if 0 < section.own == len(section.blocks) and section.levels[-1] < block.level:
             opened.blocks, opened.own = [*section.blocks, block], section.own + 1
         elif section.blocks:
             yield section

@@ -373,7 +373,7 @@ class PageFetcher:
     async def _permit(self, url: httpx.URL, time: PageTime) -> float:
         if not self._settings.obey_robots:
             return 0.0
-        return await self._robots.pause(_origin(url), str(url), time)
+        return await self._robots.pause(f"{url.scheme}://{url.netloc.decode('ascii')}", str(url), time)
 
     async def _fetch_robots(self, url: str, time: PageTime) -> tuple[int, bytes]:
         page = await self._follow(page_url(url), time, None, MAX_ROBOTS_BYTES, cut=True)
@@ -436,10 +436,6 @@ class PageFetcher:
 def _is_port(port: int | None) -> bool:
     # None stands for the port of the scheme.
     return port is None or 0 < port < 65536
-
-
-def _origin(url: httpx.URL) -> str:
-    return f"{url.scheme}://{url.netloc.decode('ascii')}"
 
 
 def _target(url: httpx.URL, location: str) -> httpx.URL:

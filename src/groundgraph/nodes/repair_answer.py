@@ -29,7 +29,8 @@ def repair_answer(
         second = await write_answer(_again(task, first, state["check"], templates), model, settings, templates)
         repaired = bool(second["written"]) and second["finish"] in ("stop", "length")
         if second["outcome"] == "insufficient":
-            return _given_up(first, second), {"repaired": False}
+            # The second draft was taken back by its model.
+            return {**second, "calls": [*first["calls"], *second["calls"]], "repaired": True}, {"repaired": False}
         draft = _merged(first, second) if repaired else _kept(first, second, task, templates)
         return draft, {"repaired": repaired}
 
@@ -55,11 +56,6 @@ def _merged(first: Draft, second: Draft) -> Draft:
     said = ("text", "finish", "order", "removed", "removed_links", "written", "body")
     again: Any = {name: value for name, value in second.items() if name in said}
     return {**first, **again, "calls": calls, "notes": notes, "repaired": True}
-
-
-def _given_up(first: Draft, second: Draft) -> Draft:
-    """The second draft in place of the first, which its model has taken back."""
-    return {**second, "calls": [*first["calls"], *second["calls"]], "repaired": True}
 
 
 def _kept(first: Draft, second: Draft, task: Assignment, templates: AnswerTemplates) -> Draft:

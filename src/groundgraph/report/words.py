@@ -153,16 +153,11 @@ def findings_of(flags: Iterable[Flag], words: Words) -> list[dict[str, str]]:
     return [
         {
             "kind": words.named("finding", flag["kind"]),
-            "sentence": without_gaps(flag["sentence"]),
+            "sentence": _GAP.sub("", bare(flag["sentence"])),
             "detail": words.detail(flag),
         }
         for flag in flags
     ]
-
-
-def without_gaps(sentence: str) -> str:
-    """A sentence of a finding as a reader expects it: without a list's sign, and without the gap that a label left."""
-    return _GAP.sub("", bare(sentence))
 
 
 # Those that a note of the answer tells already.

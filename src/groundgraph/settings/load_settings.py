@@ -368,17 +368,13 @@ def known_keys(section: Sequence[str | int]) -> list[str]:
     for part in section:
         if isinstance(part, str):
             found = getattr(model, "model_fields", {}).get(part)
-            model = _model_in(found.annotation) if found else None
+            model = next(_models(found.annotation), None) if found else None
     return [name for name in getattr(model, "model_fields", {}) if name not in INTERNAL]
 
 
 def unknown_key(location: Location) -> str:
     """The message for a key that nobody knows."""
     return f"is not a known key.{nearest(str(location[-1]), known_keys(location[:-1]))}"
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    return next(_models(annotation), None)
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:

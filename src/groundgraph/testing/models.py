@@ -251,7 +251,7 @@ class ScriptedChatModel(BaseChatModel):
             raise failure
         valid, invalid = _parsed_calls(reply)
         message = AIMessage(
-            content=_content(reply),
+            content=reply.text if reply.blocks is None else reply.blocks,
             tool_calls=valid,
             invalid_tool_calls=invalid,
             additional_kwargs=_additional_kwargs(reply),
@@ -285,10 +285,6 @@ class ScriptedChatModel(BaseChatModel):
 
     def _response_metadata(self, reply: Reply) -> dict[str, Any]:
         return {"finish_reason": reply.stop_reason(), "model_name": self.model_name}
-
-
-def _content(reply: Reply) -> Any:
-    return reply.text if reply.blocks is None else reply.blocks
 
 
 def _additional_kwargs(reply: Reply) -> dict[str, Any]:

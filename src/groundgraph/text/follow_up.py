@@ -227,7 +227,7 @@ def _behind_corrections(message: str, starts: Sequence[int], spoken: Sequence[st
     at, kept = 0, 0
     while end := max((_end(spoken, at, phrase) for phrase in _corrections()), default=0):
         single, at = end - at == 1, end
-        if at < len(spoken) and not (single and _runs_on(message[starts[at - 1] : starts[at]])):
+        if at < len(spoken) and not (single and message[starts[at - 1] : starts[at]].strip()[-1:].isalnum()):
             kept = at
     return kept
 
@@ -237,11 +237,6 @@ def _without_correction_behind(message: str, starts: Sequence[int], spoken: Sequ
     ends = [len(phrase) for phrase in _corrections() if tuple(spoken[-len(phrase) :]) == phrase]
     length = max((size for size in ends if 1 < size < len(spoken)), default=0)
     return message[: starts[-length]].rstrip(" ,;:") if length else message
-
-
-def _runs_on(between: str) -> bool:
-    """Whether no mark stands behind the word with which `between` begins."""
-    return between.strip()[-1:].isalnum()
 
 
 @cache

@@ -31,7 +31,7 @@ def small_talk(message: str, languages: Sequence[str]) -> str | None:
     """
     spoken = tuple(words(message))
     if not spoken:
-        return ACKNOWLEDGEMENT if _is_emoji(message) else None
+        return ACKNOWLEDGEMENT if any(unicodedata.category(sign) == "So" for sign in message) else None
     if len(spoken) > MAX_WORDS:
         return None
     names = _names(message)
@@ -45,10 +45,6 @@ def language_of(message: str, before: str | None = None) -> str:
     if len(message) > MAX_TALK_CHARS or small_talk(message, [detected]):
         return detected
     return next((language for language in LANGUAGES if small_talk(message, [language])), detected)
-
-
-def _is_emoji(message: str) -> bool:
-    return any(unicodedata.category(sign) == "So" for sign in message)
 
 
 def _names(message: str) -> int:

@@ -206,7 +206,7 @@ def advised_settings(check: ModelCheck, model: ModelSettings | None) -> str:
 
 
 def _model(check: ModelCheck, model: ModelSettings | None) -> list[str]:
-    best = best_form(check)
+    best = max(FORMS, key=lambda form: (check.share(form).right, form == check.form))
     profile = None if best == check.form else _PROFILES.get(best)
     told = [f"# Objects filled in by {FORMS[best]}: {_of(check.share(best))}."]
     if model is None:
@@ -214,11 +214,6 @@ def _model(check: ModelCheck, model: ModelSettings | None) -> list[str]:
     named = {"provider": model.provider, "model": model.model, "profile": profile}
     shown = ", ".join(f"{key}: {json.dumps(value)}" for key, value in named.items() if value is not None)
     return [*told, f"llm: {{{shown}}}"]
-
-
-def best_form(check: ModelCheck) -> str:
-    """The form in which the model filled in the most objects; of equal ones that in which it is asked already."""
-    return max(FORMS, key=lambda form: (check.share(form).right, form == check.form))
 
 
 def _queries(check: ModelCheck) -> list[str]:

@@ -201,14 +201,10 @@ def items(node: yaml.Node, key: str, problems: Problems) -> Iterator[tuple[str, 
         if name is None:
             continue
         if name in seen:
-            problems.note(name_node, _below(key, name), "stands there twice")
+            problems.note(name_node, f"{key}.{name}" if key else name, "stands there twice")
             continue
         seen.add(name)
         yield name, name_node, value
-
-
-def _below(key: str, name: str) -> str:
-    return f"{key}.{name}" if key else name
 
 
 def text_of(node: yaml.Node, key: str, problems: Problems) -> str | None:

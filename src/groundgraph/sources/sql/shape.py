@@ -322,12 +322,8 @@ def row_metadata(shape: TableShape, values: Mapping[str, Any]) -> dict[str, Any]
 def row_key(shape: TableShape, values: Mapping[str, Any]) -> str:
     """The key of a row as readers see it; the parts of a composite key are joined by commas."""
     if shape.primary_key:
-        return ",".join(_escaped(str(values[name])) for name in shape.primary_key)
+        return ",".join(str(values[name]).replace("\\", "\\\\").replace(",", "\\,") for name in shape.primary_key)
     return str(values[KEY])
-
-
-def _escaped(part: str) -> str:
-    return part.replace("\\", "\\\\").replace(",", "\\,")
 
 
 # Columns of other tables that belong to a row by a declared relation, such as the pump of an incident.

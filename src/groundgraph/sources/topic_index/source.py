@@ -153,15 +153,11 @@ class TopicIndexSource(DelegatingSource):
                 relevance=found.relevance,
                 score=topic.score,
                 scores=dict(found.scores),
-                metadata=_with_topic(passage.metadata, title),
+                metadata={**passage.metadata, FOUND_UNDER: title} if title else passage.metadata,
             )
             for (topic, shown), title in zip(there, titles, strict=True)
             for found, passage in shown
         ]
-
-
-def _with_topic(metadata: dict[str, Any], title: str) -> dict[str, Any]:
-    return {**metadata, FOUND_UNDER: title} if title else metadata
 
 
 def index_problems(
