@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from groundgraph.answers.check_support import says_missing
 from groundgraph.answers.citations import GENERAL_KNOWLEDGE, CheckedAnswer, Claim, claims_of, reference
 from groundgraph.answers.conversation import as_said
 from groundgraph.answers.gated_model import ABSTENTION, AnswerGate, GatedChatModel, Written
@@ -396,9 +397,6 @@ def _asks_back(claims: Sequence[Claim], *, by_last: bool) -> bool:
 
 def _says_no_answer(claims: Sequence[Claim]) -> bool:
     """Whether each of `claims` says what the evidence does not say, or declines."""
-    # Loaded with the first answer that cites nothing.
-    from groundgraph.answers.check_support import says_missing
-
     return all(says_missing(claim) or is_refusal(claim.text, "") for claim in claims)
 
 

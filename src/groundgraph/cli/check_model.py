@@ -11,6 +11,7 @@ import typer
 from groundgraph.cli.options import AsJson, ConfigFile, find_settings
 from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, goes_to_output, note, say, write_json, write_out
 from groundgraph.cli.progress import shown_progress
+from groundgraph.core.registry import nearest
 
 if TYPE_CHECKING:
     from groundgraph.evals.model_check.figures import ModelCheck, Price
@@ -88,7 +89,6 @@ def _checked(settings: Settings, price: Price | None, *, quiet: bool) -> ModelCh
 
 def _marks(given: list[str]) -> dict[str, float]:
     """The wanted shares by mark, that of all cases under the empty name."""
-    from groundgraph.core.registry import nearest
     from groundgraph.evals.model_check.verdicts import TITLES
 
     found: dict[str, float] = {}

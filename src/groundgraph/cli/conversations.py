@@ -26,7 +26,7 @@ from groundgraph.cli.output import (
     write_json,
     write_out,
 )
-from groundgraph.core.errors import InputInvalid
+from groundgraph.core.errors import EvidenceMissing, InputInvalid
 
 if TYPE_CHECKING:
     from langgraph.store.base import BaseStore
@@ -194,7 +194,6 @@ def report(
 
 
 async def _record(settings: Settings, thread: str, turn: str | None) -> dict[str, Any]:
-    from groundgraph.core.errors import EvidenceMissing
     from groundgraph.graph.resume import load_provenance
 
     if is_missing(settings, settings.checkpointer) or is_missing(settings, settings.store):

@@ -24,7 +24,10 @@ from groundgraph.settings.services import EmbeddingSettings
 from groundgraph.settings.settings import Settings
 from groundgraph.settings.topics import TopicIndexSettings
 from groundgraph.sources.contract import GroundedSource, SourceFactory, SourceOptions, source_types
+from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.sources.topic_index import TopicIndexSource, index_problems
+from groundgraph.sources.weaviate_base import WeaviateBaseSource
+from groundgraph.sources.weaviate_base.source import weaviate_base_from_options
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -112,9 +115,6 @@ def _of_entry(settings: Settings, number: int, options: SourceOptions, *, passed
     if kind in KNOWLEDGE_BASES:
         options = with_base_fields(options, settings)
         if place := weaviate_place(settings, number):
-            # Not loaded by those who have no Weaviate.
-            from groundgraph.sources.weaviate_base.source import weaviate_base_from_options
-
             return weaviate_base_from_options(options, place)
     if kind == "cascade":
         options = with_retriever_defaults(options, settings, passed=passed_embedder)
@@ -137,10 +137,7 @@ def _knowledge_base(settings: Settings, embedder: Embedder | None, chains: Query
     }
     place = weaviate_place(settings)
     if place is None:
-        from groundgraph.sources.knowledge_base import KnowledgeBaseSource
-
         return KnowledgeBaseSource(settings.at(kb.file), **shared)
-    from groundgraph.sources.weaviate_base import WeaviateBaseSource
 
     return WeaviateBaseSource(place, **shared)
 

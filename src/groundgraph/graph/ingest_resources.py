@@ -22,7 +22,7 @@ from groundgraph.core.knowledge_store import (
 )
 from groundgraph.core.secret_mask import know_secrets
 from groundgraph.graph.configured_models import configured_embedder
-from groundgraph.graph.knowledge_base_files import KnowledgeBaseFile, base_fields, knowledge_base_file
+from groundgraph.graph.knowledge_base_files import KnowledgeBaseFile, base_fields, knowledge_base_file, weaviate_store
 from groundgraph.graph.parts import Models, check_given
 from groundgraph.graph.resources import configured_models
 from groundgraph.ingest.builtin_chains import check_chains, ingest_chains
@@ -240,8 +240,5 @@ def _store(settings: Settings, file: KnowledgeBaseFile | None, passed: Knowledge
     if file is None:
         raise ValueError("a store needs a file")
     if file.place is not None:
-        # Not loaded by those who have no Weaviate.
-        from groundgraph.graph.knowledge_base_files import weaviate_store
-
         return SharedStore(lambda: weaviate_store(settings, file))
     return SharedStore(lambda: EmbeddedStore(file.path), file.path)

@@ -18,7 +18,9 @@ from groundgraph.settings.search import SourceEntry
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.knowledge_base import EmbeddedStore
+from groundgraph.sources.knowledge_base.source import DEFAULT_PATH, declared_fields
 from groundgraph.sources.weaviate_base import WeaviateStore
+from groundgraph.sources.weaviate_base.collections import BasePlace
 
 if TYPE_CHECKING:
     from groundgraph.sources.weaviate.client import WeaviateConnection
@@ -156,7 +158,6 @@ def weaviate_place(settings: Settings, number: int | None = None) -> BasePlace |
     base = settings.knowledge_base
     if base is None or base.backend != "weaviate":
         return None
-    from groundgraph.sources.weaviate_base.collections import BasePlace
 
     if number is None:
         return BasePlace.of(base.weaviate)
@@ -185,14 +186,12 @@ def with_base_fields(options: SourceOptions, settings: Settings) -> SourceOption
     Raises:
         ConfigurationError: a custom schema cannot work, or the entry's fields are none.
     """
-    from groundgraph.sources.knowledge_base.source import declared_fields
 
     fields = {**base_fields(settings.knowledge_base or KnowledgeBaseSettings()), **declared_fields(options)}
     return replace(options, options={**options.options, "fields": fields}) if fields else options
 
 
 def _of_entry(settings: Settings, number: int) -> KnowledgeBaseFile:
-    from groundgraph.sources.knowledge_base.source import DEFAULT_PATH, declared_fields
 
     entry = settings.sources[number]
     options = SourceOptions(entry.name, entry.options, settings.base_dir, f"sources[{number}]")

@@ -10,7 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Unpack
 
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
+from tenacity import stop_after_delay, wait_fixed
 
 from groundgraph.core.errors import ConfigurationError, GroundGraphError, Problem, StorageLocked, StorageUnavailable
 from groundgraph.core.write_ahead_log import reading_uri, use_write_ahead_log
@@ -145,8 +147,6 @@ def _prepared(path: Path, *, reads: bool) -> str:
 async def _open_saver(stack: AsyncExitStack, server: _Server, settings: Settings, *, reads: bool) -> Any:
     saver = settings.checkpointer
     if saver.type == "memory":
-        from langgraph.checkpoint.memory import InMemorySaver
-
         return InMemorySaver(serde=CheckpointSerializer())
     if saver.type == "postgres":
         return await server.storage("checkpointer").saver(saver.url, saver.pool_size)
@@ -169,7 +169,6 @@ async def _open_store(stack: AsyncExitStack, server: _Server, settings: Settings
         opened: BaseStore = await server.storage("store").store(saver.url, saver.pool_size)
         return opened
     import aiosqlite
-    from tenacity import stop_after_delay, wait_fixed
 
     from groundgraph.storage.sqlite_saver import SqliteStore
 

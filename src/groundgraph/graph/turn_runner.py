@@ -36,6 +36,7 @@ from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from groundgraph.core.errors import InputInvalid, NothingToResume, ReviewImpossible, StorageDamaged
 from groundgraph.core.thread_id import check_metadata_keys, checked_thread_id
+from groundgraph.graph.parts import check_run
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.state import begins_turn, check_update, with_kept_shapes
 from groundgraph.graph.state_edits import led_on
@@ -469,8 +470,6 @@ def _check_run(config: Any, options: dict[str, Any]) -> None:
     mode = options.get("stream_mode")
     usual = _OPTIONS.issuperset(options) and isinstance(options.get("context"), Context | dict | None)
     if not (configured and usual and (isinstance(mode, list) or mode in _MODES)):
-        from groundgraph.graph.parts import check_run
-
         check_run(config, options)
 
 

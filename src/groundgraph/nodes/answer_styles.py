@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from groundgraph.answers.conversation import recent_conversation
 from groundgraph.answers.provenance import asked_style, retrieval_calls
 from groundgraph.answers.structured_answer import AnswerTemplates
-from groundgraph.answers.write_answer import Assignment
+from groundgraph.answers.write_answer import Assignment, write_answer
 from groundgraph.core.errors import TemplateInvalid
 from groundgraph.core.evidence import EvidenceRecord, SourceResult, changed
 from groundgraph.core.evidence_store import EvidenceStore
@@ -168,7 +168,4 @@ def answer_hybrid(
 async def _by_model(
     task: Assignment, model: BaseChatModel | None, settings: Settings, templates: AnswerTemplates
 ) -> Draft:
-    # What writes with a model is loaded with the first answer of such a style: structured ones come sooner.
-    from groundgraph.answers.write_answer import write_answer
-
     return await write_answer(task, model, settings, templates)

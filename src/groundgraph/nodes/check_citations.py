@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, cast
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
+from groundgraph.answers.check_support import check_names, check_support, check_uncited, lexical_support
 from groundgraph.answers.citations import GENERAL_KNOWLEDGE, MAX_FLAGS, CheckedAnswer
 from groundgraph.answers.gated_model import by_hand, says_something
 from groundgraph.core.errors import InputInvalid
@@ -96,7 +97,6 @@ def check_prose(
     """What the checks that are not off found, in their order; and the quotations that stand in the evidence."""
     # Loaded with the first answer that a model wrote: structured ones come sooner.
     from groundgraph.answers.check_numbers import check_numbers
-    from groundgraph.answers.check_support import check_names, check_support, check_uncited
 
     checks = {"numbers": check_numbers, "names": check_names, "uncited": check_uncited, "support": check_support}
     flags, quotes = _check_quotes(answer) if settings.quotes != "off" else ([], [])
@@ -341,7 +341,4 @@ def _repetition(written: str) -> list[Flag]:
 
 
 def _support(answer: CheckedAnswer) -> float:
-    # Loaded with the first answer that a model wrote.
-    from groundgraph.answers.check_support import lexical_support
-
     return lexical_support(answer)

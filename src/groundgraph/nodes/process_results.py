@@ -12,7 +12,7 @@ from langchain_core.messages import AnyMessage
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.answers.budget import TokenCounter
+from groundgraph.answers.budget import TokenCounter, budgets_of
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.evidence import EvidenceRecord, Hit, SourceResult, from_record, is_stated
 from groundgraph.core.evidence_store import EvidenceStore
@@ -123,14 +123,12 @@ class WorkParts:
     @cached_property
     def counter(self) -> TokenCounter:
         """What counts the tokens of a context."""
-        from groundgraph.answers.budget import TokenCounter
 
         return TokenCounter(self.chat_model)
 
     @cached_property
     def budgets(self) -> list[Budget]:
         """What a context of this path may take up."""
-        from groundgraph.answers.budget import budgets_of
 
         return budgets_of(self.settings, self.way, self.counter, self.chat_model)
 

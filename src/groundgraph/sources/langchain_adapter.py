@@ -15,6 +15,8 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from pydantic import ValidationError
+
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import SourceResult, evidence_key, jsonable, to_record
 from groundgraph.core.filters import check_filters, matches
@@ -469,7 +471,6 @@ def _with_embeddings(maker: Callable[..., Any], options: dict[str, Any], entry: 
 
 def _make(maker: Callable[..., Any], options: dict[str, Any], key: str) -> Any:
     """What `maker` makes of `options`; its errors become ours, without secrets."""
-    from pydantic import ValidationError
 
     know_secrets(options)
     try:

@@ -12,7 +12,7 @@ from groundgraph.cli.conversations import write_page
 from groundgraph.cli.doctor import show_sources
 from groundgraph.cli.doctor_checks import probed_sources
 from groundgraph.cli.output import note, on_terminal, say
-from groundgraph.cli.show_turn import print_evidence
+from groundgraph.cli.show_turn import TokenPrinter, print_evidence, print_turn
 from groundgraph.core.registry import nearest
 from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.graph.resume import resume_turn
@@ -40,7 +40,6 @@ class Conversation:
 
     async def ask(self, question: str) -> dict[str, Any]:
         """The output of a turn, which is printed."""
-        from groundgraph.cli.show_turn import TokenPrinter
 
         writes = self.graph.resources.chat_model is not None
         printer = TokenPrinter(wanted=writes and not self._quiet and on_terminal())
@@ -68,7 +67,6 @@ class Conversation:
 
     def _show(self, output: dict[str, Any], seconds: float, *, answer_shown: bool) -> None:
         """The one place where an answer is printed."""
-        from groundgraph.cli.show_turn import print_turn
 
         self.last = output
         if not self._quiet:

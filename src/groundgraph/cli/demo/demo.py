@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from groundgraph.cli.options import AsJson
+from groundgraph.cli.options import AsJson, find_settings
 from groundgraph.cli.output import DONE, counted, expected_failures, note, say, write_json
 from groundgraph.cli.progress import shown_progress
 
@@ -69,7 +69,6 @@ def demo(
     sources answer together, three of the table, one that nothing covers, and two while sources are down.
     """
     from groundgraph.cli.demo.turns import demo_settings
-    from groundgraph.cli.options import find_settings
 
     if to is not None:
         written = _write(to)

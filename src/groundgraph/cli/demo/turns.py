@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from groundgraph.cli.demo.documents import needed_packages
 from groundgraph.core.errors import SourceUnavailable
+from groundgraph.graph.configured_models import configured_embedder
 from groundgraph.graph.turn import turn_graph
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.settings.settings import Settings
@@ -181,7 +182,6 @@ def demo_embedder() -> Embedder | None:
     folder = os.environ.get(MODEL_FOLDER)
     if not folder:
         return None
-    from groundgraph.graph.configured_models import configured_embedder
 
     section = {"provider": "fastembed", "model": Path(folder).name, "folder": str(Path(folder).absolute())}
     return configured_embedder(load_settings({"embeddings": section, "knowledge_base": None, "sources": []}))

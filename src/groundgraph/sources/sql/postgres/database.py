@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -325,7 +326,6 @@ def escaped(statement: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    from decimal import Decimal
 
     if isinstance(value, Decimal):
         return read_decimal(value)
