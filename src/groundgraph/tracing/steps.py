@@ -36,8 +36,9 @@ from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_values import Ref
 from groundgraph.nodes.process_results import Change, View, Work
 from groundgraph.resilience.blocking import call_chain
+from groundgraph.settings.services import TracingSettings
 from groundgraph.tracing.span import Attribute, Span, current_run
-from groundgraph.tracing.spans import LISTED, OtelSpan, OtelTracing, ToldDocument, set_documents
+from groundgraph.tracing.spans import LISTED, OtelSpan, OtelTracing, ToldDocument, set_documents, tracing_of
 
 # The prefix of what OpenInference has no name for.
 OWN = "groundgraph"
@@ -475,11 +476,11 @@ class TracedEmbeddings(Embeddings):
         return self.tracing.span("embed", "EMBEDDING", known, content)
 
 
-def with_embedding_spans(embedder: Embedder, tracing: OtelTracing) -> Embedder:
+def with_embedding_spans(embedder: Embedder, settings: TracingSettings) -> Embedder:
     """`embedder`, whose calls are spans."""
     if isinstance(embedder.model, TracedEmbeddings):
         return embedder
-    return replace(embedder, model=TracedEmbeddings(embedder.model, embedder.name, tracing))
+    return replace(embedder, model=TracedEmbeddings(embedder.model, embedder.name, tracing_of(settings)))
 
 
 @dataclass(frozen=True)
@@ -509,9 +510,9 @@ def _judged(candidates: Sequence[SourceResult], scores: Any) -> list[ToldDocumen
     return [{"id": one.source_id, "score": number, "text": one.content} for one, number in pairs]
 
 
-def with_reranker_spans(chains: QueryChains, reranker: Reranker, tracing: OtelTracing) -> QueryChains:
+def with_reranker_spans(chains: QueryChains, reranker: Reranker, settings: TracingSettings) -> QueryChains:
     """`chains` with `reranker`, which has spans."""
-    return replace(chains, reranker=TracedReranker(reranker, tracing))
+    return replace(chains, reranker=TracedReranker(reranker, tracing_of(settings)))
 
 
 _log = logging.getLogger(__name__)
@@ -522,14 +523,14 @@ class TracedStateGraph(StateGraph[Any, Any, Any, Any]):
     """A builder that puts each step into a span.
 
     Args:
-        tracing: opens the spans.
+        settings: whether content goes into the spans.
         evidence: where the references in the state lead; None for a graph without evidence.
         schemas: the arguments of every `StateGraph`.
     """
 
-    def __init__(self, tracing: OtelTracing, evidence: EvidenceStore | None, *schemas: Any, **more: Any) -> None:
+    def __init__(self, settings: TracingSettings, evidence: EvidenceStore | None, *schemas: Any, **more: Any) -> None:
         super().__init__(*schemas, **more)
-        self._tracing = tracing
+        self._tracing = tracing_of(settings)
         self._evidence = evidence
 
     def add_node(self, node: Any, action: Any = None, **options: Any) -> Any:
@@ -555,9 +556,9 @@ def traced_step(
     return traced
 
 
-def with_work_span(name: str, work: Work, tracing: OtelTracing) -> Work:
+def with_work_span(name: str, work: Work, settings: TracingSettings) -> Work:
     """`work` in a span called `name`."""
-    step = WORKS.get(name, WORK)
+    step, tracing = WORKS.get(name, WORK), tracing_of(settings)
 
     async def traced(view: View) -> Change:
         with tracing.span(name, step.kind) as span:

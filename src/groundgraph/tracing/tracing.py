@@ -68,20 +68,18 @@ def state_graph(
     settings.require_packages()
     if not settings.enabled:
         return StateGraph
-    from groundgraph.tracing.spans import tracing_of
     from groundgraph.tracing.steps import TracedStateGraph
 
-    return partial(TracedStateGraph, tracing_of(settings), evidence)
+    return partial(TracedStateGraph, settings, evidence)
 
 
 def traced_work(name: str, work: Work, settings: TracingSettings) -> Work:
     """`work`, which has a span called `name` below that of its step when `settings` turn tracing on."""
     if not settings.enabled:
         return work
-    from groundgraph.tracing.spans import tracing_of
     from groundgraph.tracing.steps import with_work_span
 
-    return with_work_span(name, work, tracing_of(settings))
+    return with_work_span(name, work, settings)
 
 
 def traced_embedder(embedder: Embedder | None, settings: TracingSettings) -> Embedder | None:
@@ -89,10 +87,9 @@ def traced_embedder(embedder: Embedder | None, settings: TracingSettings) -> Emb
     if embedder is None or not settings.enabled:
         return embedder
     settings.require_packages()
-    from groundgraph.tracing.spans import tracing_of
     from groundgraph.tracing.steps import with_embedding_spans
 
-    return with_embedding_spans(embedder, tracing_of(settings))
+    return with_embedding_spans(embedder, settings)
 
 
 def traced_chains(chains: QueryChains, settings: TracingSettings) -> QueryChains:
@@ -100,10 +97,9 @@ def traced_chains(chains: QueryChains, settings: TracingSettings) -> QueryChains
     if chains.reranker is None or not settings.enabled:
         return chains
     settings.require_packages()
-    from groundgraph.tracing.spans import tracing_of
     from groundgraph.tracing.steps import with_reranker_spans
 
-    return with_reranker_spans(chains, chains.reranker, tracing_of(settings))
+    return with_reranker_spans(chains, chains.reranker, settings)
 
 
 def _of(settings: TracingSettings | None) -> Tracing | None:
