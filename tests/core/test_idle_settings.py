@@ -235,6 +235,8 @@ def test_with_the_model_or_the_reranker_it_needs_it_is_taken(given, passed):
         ("synthesis: {allow_parametric: bridge}", "synthesis.allow_parametric: is for a model that writes"),
         ("synthesis: {require_citations: false}", "synthesis.require_citations: is for a model that writes"),
         ("knowledge_base: {vector_weight: 0.9}", "knowledge_base.vector_weight: there are no vectors"),
+        ("synthesis: {ask_back: true}", "synthesis.ask_back: it is off"),
+        ("retrieval: {second_look: true}", "retrieval.second_look: "),
     ],
 )
 def test_what_may_wait_for_a_model_is_taken_and_a_notice_of_the_check(tmp_path, text, told):

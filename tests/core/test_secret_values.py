@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from groundgraph import InMemorySource, turn_graph
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.secret_mask import is_secret_key, masked
-from groundgraph.models.chat_model import configured_model, model_problem
+from groundgraph.models.chat_model import model_problem
 from groundgraph.settings.load_settings import load_settings
 
 pytestmark = pytest.mark.covers("fault 14")
@@ -123,15 +124,18 @@ def test_options_for_a_source_that_there_is_not_are_a_problem(file, monkeypatch)
     assert found.key == "GROUNDGRAPH_SOURCES__CASES"
 
 
-def test_a_missing_key_names_the_variables_to_set(monkeypatch):
+@pytest.mark.parametrize("section", ["llm", "embeddings", "intent.extraction_config"])
+def test_a_missing_key_names_the_variables_to_set(section, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    llm = load_settings({"llm": {"provider": "openai", "model": "m"}}).llm
+    given = {"provider": "openai", "model": "m"}
+    for name in reversed(section.split(".")):
+        given = {name: given}
     with pytest.raises(ConfigurationError) as caught:
-        configured_model(llm, "llm")
+        turn_graph(load_settings(given), sources=[InMemorySource(name="a")])
     [found] = caught.value.problems
-    assert found.key == "llm"
+    assert found.key == section
     assert "OPENAI_API_KEY" in found.message
-    assert "GROUNDGRAPH_LLM__API_KEY" in found.message
+    assert f"GROUNDGRAPH_{section.replace('.', '__').upper()}__API_KEY" in found.message
 
 
 @pytest.mark.parametrize(

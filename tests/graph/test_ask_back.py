@@ -16,7 +16,6 @@ from turns import build, thread
 
 from groundgraph import Context, InMemorySource, SourceSchema, load_provenance
 from groundgraph.answers.choices import MAX_CHOICES, numbered, open_by_field, picked, supported
-from groundgraph.cli.check_config import check_config
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import ASKED_BACK
@@ -318,15 +317,6 @@ async def test_a_graph_that_does_not_ask_back_has_no_such_step():
 def test_a_field_that_nobody_declares_is_refused():
     with pytest.raises(ConfigurationError, match=r"no source declares a field 'produkt'. Did you mean 'product'"):
         shop(synthesis={"ask_back": {"field": "produkt"}})
-
-
-@pytest.mark.covers("U8")
-def test_the_check_of_a_configuration_tells_that_the_model_is_missing(tmp_path):
-    file = tmp_path / "groundgraph.yaml"
-    file.write_text("synthesis: {ask_back: true}\n")
-    checked = check_config(file)
-    assert checked.problems == []
-    assert any("synthesis.ask_back: it is off" in notice for notice in checked.notices)
 
 
 # By a model.

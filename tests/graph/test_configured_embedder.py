@@ -59,15 +59,6 @@ def test_the_knowledge_base_may_have_a_model_of_its_own() -> None:
     assert built(embeddings={**OPENAI, "provider": None, "model": "openai:small"}).name == "openai:small"  # type: ignore[union-attr]
 
 
-@pytest.mark.covers("fault 14")
-def test_a_missing_key_names_the_variable_and_never_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    message = refused(embeddings={"provider": "openai", "model": "small"})
-    assert message.startswith("embeddings: ")
-    assert "OPENAI_API_KEY" in message
-    assert "GROUNDGRAPH_EMBEDDINGS__API_KEY" in message
-
-
 def test_a_missing_package_is_named() -> None:
     message = refused(knowledge_base={"embeddings": {"provider": "cohere", "model": "m"}})
     assert message.startswith("knowledge_base.embeddings: ")

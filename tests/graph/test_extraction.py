@@ -368,14 +368,6 @@ def test_a_wrong_annotation_of_a_source_is_refused_at_build():
         configured_extractor(load_settings({}), schemas, Prompts())
 
 
-@pytest.mark.covers("fault 14")
-def test_the_extraction_model_without_a_key_names_the_variable(monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    intent = {"extraction_config": {"provider": "openai", "model": "gpt-5-mini"}}
-    with pytest.raises(ConfigurationError, match="GROUNDGRAPH_INTENT__EXTRACTION_CONFIG__API_KEY"):
-        turn_graph(load_settings({"intent": intent}), sources=[incidents()])
-
-
 @pytest.mark.covers("I1")
 @pytest.mark.parametrize("role", ["query_model", "extractor"])
 async def test_the_message_finds_what_the_queries_of_a_model_miss(role):

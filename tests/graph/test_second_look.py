@@ -8,7 +8,6 @@ from langgraph.store.memory import InMemoryStore
 from turns import STATIC, ask, build
 
 from groundgraph import InMemorySource
-from groundgraph.cli.check_config import check_config
 from groundgraph.testing import Reply, Rule, ScriptedChatModel
 
 pytestmark = pytest.mark.covers("S11")
@@ -112,13 +111,6 @@ async def test_without_a_model_only_what_was_narrowed_is_searched_wider():
     output = await ask(graph(), ASKED)
     assert output["provenance"]["intent"]["stages"]["second_look"]["reason"] == "nothing narrowed the search"
     assert output["outcome"] == "insufficient"
-
-
-def test_the_check_of_a_configuration_tells_that_the_model_is_missing(tmp_path):
-    file = tmp_path / "groundgraph.yaml"
-    file.write_text("retrieval: {second_look: true}\n")
-    (notice,) = (one for one in check_config(file).notices if "second_look" in one)
-    assert "only lifts a choice of categories" in notice
 
 
 @pytest.mark.covers("T3")

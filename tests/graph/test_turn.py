@@ -209,7 +209,7 @@ async def test_a_source_that_is_left_out_for_lack_of_a_filter_is_no_outage_and_n
 # Sources and merge
 
 
-@pytest.mark.covers("R7", "S8")
+@pytest.mark.covers("R7", "S8", "fault 30")
 def test_one_source_of_three_hangs_and_one_raises() -> None:
     hanging = FaultySource(InMemorySource(["x"], name="slow"), delay=30, swallow_cancellation=True)
     broken = FaultySource(InMemorySource(["x"], name="broken"), error=RuntimeError("disk on fire"))
@@ -229,7 +229,10 @@ def test_one_source_of_three_hangs_and_one_raises() -> None:
     assert any("slow" in note and "0.3" in note for note in result["notes"])
     assert any("broken" in note and "RuntimeError" in note for note in result["notes"])
     assert "disk on fire" not in str(result["notes"]), "the text is for log and record"
-    assert result["provenance"]["sources"]["broken"]["error"] == "disk on fire"
+    assert result["provenance"]["sources"]["broken"] | {"elapsed_ms": 0} == {
+        "status": "failed", "error": "disk on fire", "error_type": "RuntimeError", "queries": [QUESTION],
+        "found": 0, "kept": 0, "dropped": {}, "elapsed_ms": 0, "attempts": 0,
+    }  # fmt: skip
 
 
 @pytest.mark.covers("R8")
@@ -559,17 +562,6 @@ async def test_thinking_is_stripped_from_answer_and_history() -> None:
     state = await graph.aget_state(thread())
     assert state.values["messages"][-1].text == "Four [1]."
     assert "secret" not in str(state.values)
-
-
-@pytest.mark.covers("fault 30")
-async def test_one_of_three_raises() -> None:
-    broken = FaultySource(InMemorySource(["x"], name="broken"), error=ValueError("bad column"))
-    result = await ask(build(sources=[broken, docs(), notes()]))
-    assert {row["source_name"] for row in result["provenance"]["results"]} == {"docs", "notes"}
-    assert result["provenance"]["sources"]["broken"] | {"elapsed_ms": 0} == {
-        "status": "failed", "error": "bad column", "error_type": "ValueError", "queries": [QUESTION],
-        "found": 0, "kept": 0, "dropped": {}, "elapsed_ms": 0, "attempts": 0,
-    }  # fmt: skip
 
 
 @pytest.mark.covers("fault 31")
