@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from groundgraph.core.chain import Match
 from groundgraph.core.document import DOCUMENTS, Chunk, Document
@@ -214,15 +214,10 @@ def counts(connection: sqlite3.Connection) -> dict[str, int]:
 
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 
 # So often a reader tries; from the second number on it no longer hopes that its vectors are of a later state. While
 # another process holds the base its tries do not count, for so many seconds.
 _ATTEMPTS, _PATIENT, _HELD = 20, 3, 60.0
-
-
-class _InOneState(Protocol[T_co]):
-    def __call__(self, connection: sqlite3.Connection, *, from_scratch: bool = False) -> T_co: ...
 
 
 class Searcher:
@@ -274,7 +269,7 @@ class Searcher:
             EmbeddingModelChanged: they are not of the embedding model `model`.
         """
 
-        def within(connection: sqlite3.Connection, *, from_scratch: bool = False) -> T | None:
+        def within(from_scratch: bool, connection: sqlite3.Connection) -> T | None:
             with reading(connection, self._path) as revision:
                 if not has_vectors(connection):
                     return None
@@ -296,19 +291,16 @@ class Searcher:
             EmbeddingModelChanged: a vector is not of the base's model or dimension.
             SourceUnavailable, SchemaVersionUnsupported, StorageLocked: as for `ReadConnections.run`.
         """
-
-        def within(connection: sqlite3.Connection, *, from_scratch: bool = False) -> list[list[Match]]:
-            return self._searched(connection, searches, from_scratch=from_scratch)
-
-        return self._tried(within)
+        return self._tried(lambda from_scratch, connection: self._searched(connection, searches, from_scratch))
 
     def close(self) -> None:
         """Close the file and give the memory of the vectors back."""
         self._connections.close()
         self._vectors = VectorCache(folder_of(self._path))
 
-    def _tried(self, work: _InOneState[T]) -> T:
-        """What `work` returns; done again when vectors in memory or full-text index are of another state than it sees.
+    def _tried(self, work: Callable[[bool, sqlite3.Connection], T]) -> T:
+        """What `work` returns, which is told whether to take no vectors from memory; done again when those or the
+        full-text index are of another state than it sees.
 
         Whoever holds the base is not waited for: what a writer leaves behind, or is about to, may suit, and one that
         writes without a pause would keep readers waiting.
@@ -322,7 +314,7 @@ class Searcher:
         while attempt < _ATTEMPTS:
             mend: Callable[[], None] | None = None
             try:
-                return self._connections.run(partial(work, from_scratch=attempt >= _PATIENT))
+                return self._connections.run(partial(work, attempt >= _PATIENT))
             except OutdatedSnapshot:
                 pass
             except WordsOutdated:
@@ -368,7 +360,7 @@ class Searcher:
             self._vectors.keep_in_memory(error)
 
     def _searched(
-        self, connection: sqlite3.Connection, searches: Sequence[Search], *, from_scratch: bool = False
+        self, connection: sqlite3.Connection, searches: Sequence[Search], from_scratch: bool
     ) -> list[list[Match]]:
         with reading(connection, self._path) as revision:
             return [self._one(connection, revision, search, from_scratch) for search in searches]
