@@ -429,6 +429,12 @@ def test_what_is_named_with_a_full_stop_is_held_as_it_is_written(question, named
     assert named in first.text
 
 
+def test_a_version_is_held_where_it_stands_and_not_where_its_numbers_do():
+    told = ("Kestrel 4.0 supports Python 3.8 since 2.8.4.", "Kestrel 4.2 supports Python 3.8 and 3.9.")
+    (quote,) = select_quotes("Which Python versions does Kestrel 4.2 support?", list(map(result, told)), 1)
+    assert quote.text == told[1]
+
+
 def test_below_a_heading_that_names_a_code_a_sentence_need_not_hold_it():
     question, text = (
         "What is the default of max_threads in a file?",

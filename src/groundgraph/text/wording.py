@@ -12,10 +12,11 @@ from groundgraph.text.words import fold, numbered, stems, words
 _KEPT = 1024
 # What is named with underscores, such as a function.
 _JOINED = re.compile(r"\b[^\W_]\w*_\w+")
-# Three numbers or more with full stops between them.
-_VERSION = re.compile(r"(?<![\w.])\d+(?:\.\d+){2,}(?!\w)")
-# What is named with a full stop within it or before it, such as a file or an attribute: `.env`, `httpx.Client`.
-_DOTTED = re.compile(r"(?<![\w.])(?:\.[^\W\d_]\w+|[^\W\d_]\w*\.[^\W\d_])(?:\w|\.(?=[^\W\d_]))*")
+# Numbers with full stops between them.
+_VERSION = re.compile(r"(?<![\w.])\d+(?:\.\d+)+(?!\w)")
+# What is named with a full stop within it or before it, such as a file, an attribute or a version: `.env`,
+# `httpx.Client`, 4.2.
+_DOTTED = re.compile(r"(?<![\w.])(?:(?:\.[^\W\d_]\w+|[^\W\d_]\w*\.[^\W\d_])(?:\w|\.(?=[^\W\d_]))*|\d+(?:\.\d+)+(?!\w))")
 _LETTER_AND_DIGIT = re.compile(r"[^\W\d_][-_/－﹣−]?\d")
 
 
