@@ -429,6 +429,18 @@ def test_what_is_named_with_a_full_stop_is_held_as_it_is_written(question, named
     assert named in first.text
 
 
+def test_each_field_of_restructuredtext_is_shown_in_lines_of_its_own():
+    text = "It ends with a code:\n\n:Code 0: All pumps\n   run.\n:Code 1: See :ref:`pumps`: some do not.\n\nDone."
+    shown = "It ends with a code:\n\n:Code 0: All pumps run.\n\n:Code 1: See :ref:`pumps`: some do not.\n\nDone."
+    assert in_markdown(Shape(text), 0, len(text)) == shown
+
+
+@pytest.mark.parametrize("mark", [".. setting:: pump_limit", ".. py:data:: pump.limit"])
+def test_what_a_directive_names_is_not_shown_as_words_of_the_paragraph_below(mark):
+    (quote,) = select_quotes("What is the pump limit?", [result(f"{mark}\n\nThe pump limit is ten.")], 1)
+    assert quote.text == "The pump limit is ten."
+
+
 def test_a_version_is_held_where_it_stands_and_not_where_its_numbers_do():
     told = ("Kestrel 4.0 supports Python 3.8 since 2.8.4.", "Kestrel 4.2 supports Python 3.8 and 3.9.")
     (quote,) = select_quotes("Which Python versions does Kestrel 4.2 support?", list(map(result, told)), 1)

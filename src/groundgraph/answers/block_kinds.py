@@ -39,13 +39,13 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
             r"|_(?:`[^`\n]+`|(?:[^:`\n\\]|\\.)+):(?=\s|\Z))|__ \S)"
         ),
     ),
-    # The line above a note of MkDocs says no more than one, nor does that of a directive of reStructuredText, and how
-    # what stands in it is set.
+    # The line above a note of MkDocs says no more than one, nor does that of a directive of reStructuredText with at most
+    # a name or a version, and how what stands in it is set.
     (
         "heading",
         re.compile(
             r"\A(?: {0,3}#{1,6}\s| *(?:!!!|\?\?\?) "
-            r"| *\.\. (?:(?:list-)?table ?::|(?!csv-)[a-z][a-z-]{0,30} ?::[ \t]*\Z)"
+            r"| *\.\. (?:(?:list-)?table ?::|(?!csv-)[a-z][a-z:-]{0,30}? ?::[ \t]*\S*[ \t]*\Z)"
             r"| *::[ \t]*\Z"
             r"| +:(?:header-rows|stub-columns|widths?|align|class|name|delim|quote|alt|target|linenos|height|scale): )"
         ),
@@ -56,7 +56,8 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         "heading",
         re.compile(r"\A\s*(?:</?(?:div|details|section|article|center|p)\b[^<>]*>\s*\Z|<summary\b)", re.IGNORECASE),
     ),
-    ("item", re.compile(r"\A\s*(?:[-*+•o]|\d{1,3}[.)])\s+\S")),
+    # A field of reStructuredText is one too; in a role a name stands right behind the second colon.
+    ("item", re.compile(r"\A\s*(?:[-*+•o]|\d{1,3}[.)]|:[^\s:`][^:`\n]{0,60}:)\s+\S")),
     ("table", re.compile(r"\A\s*\|")),
     # HTML that sets out a block, and the borders of reStructuredText's tables: to the next blank line, and what is set
     # in deeper below that.

@@ -487,7 +487,7 @@ def _line_end(text: str, block: Block, at: int) -> int:
 
 _CODE = "```"
 # Signs of an item that Markdown does not know.
-_BULLETS = ("o", "•")
+_BULLETS = ("o", "•", ":")
 _LONGEST_TERM = 60
 # What ends a sentence or a part of one, or begins what code holds.
 _NO_TERM = (".", "!", "?", ",", ";", ":", "(", "[", "{")
@@ -541,7 +541,7 @@ def _in_one_line(own: str, indent: int) -> str:
 def _is_entry(own: str, indent: int) -> bool:
     """Whether a paragraph is an entry of a glossary: a term, and set in by `indent` or more what is told of it."""
     term, _, told = own.partition("\n")
-    further_in = len(told) - len(told.lstrip()) >= indent
+    further_in = len(told) - len(told.lstrip()) >= indent and not term.startswith(":")
     return further_in and len(term) <= _LONGEST_TERM and not term.rstrip().endswith(_NO_TERM)
 
 
