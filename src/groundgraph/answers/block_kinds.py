@@ -39,8 +39,8 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
             r"|_(?:`[^`\n]+`|(?:[^:`\n\\]|\\.)+):(?=\s|\Z))|__ \S)"
         ),
     ),
-    # The line above a note of MkDocs says no more than one, nor does that of a directive of reStructuredText with at most
-    # a name or a version, and how what stands in it is set.
+    # The line above a note of MkDocs says no more than one, nor does that of a directive of reStructuredText that has
+    # a name or version at most, and how what stands in it is set.
     (
         "heading",
         re.compile(
