@@ -54,6 +54,8 @@ def test_every_problem_is_a_line_with_file_line_and_column(call, tmp_path):
         ("sources:\n- name: a\n  type: vector_kb\n- name: b\n  type: vectr_kb\n", "sources[1].type", 5),
         ("synthesis:\n  template: '{{ open '\n", "synthesis.template", 2),
         ("intent:\n  mode: template\n  template: '{{ open '\n", "intent.template", 3),
+        ("fast_path: {}\ngreeting_template: '{{ open '\n", "greeting_template", 2),
+        ("fast_path: {}\ngreeting_template: '{{ nobody }}'\n", "greeting_template", 2),
         ("llm:\n  provider: opnai\n  model: m\n", "llm", 1),
         ("reasoning:\n  intent:\n    mode: template\n", "intent.template", 2),
         ("intent:\n  extraction_config:\n    provider: opnai\n    model: m\n", "intent.extraction_config", 2),

@@ -124,6 +124,13 @@ async def test_the_greeting_is_configurable_and_answers_a_run_without_a_message(
         build(greeting_template="{{ nonsense }}")
 
 
+@pytest.mark.covers("fault 64", "T6")
+@pytest.mark.parametrize("template", ["{{ cycler.__init__ }}", "{{ metadata.__class__.__mro__ }}"])
+def test_a_greeting_that_leaves_the_sandbox_is_refused_when_the_graph_is_built(template):
+    with pytest.raises(TemplateInvalid, match="greeting_template: SecurityError"):
+        build(greeting_template=template)
+
+
 @pytest.mark.covers("T6")
 async def test_it_can_be_turned_off() -> None:
     assert (await ask(build(fast_path={"enabled": False}), "hello", "t"))["provenance"]["sources"]

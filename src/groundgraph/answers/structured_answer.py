@@ -28,14 +28,14 @@ from groundgraph.answers.quotes import (
 from groundgraph.answers.sentence_index import question_weights, running_lines, snippet
 from groundgraph.answers.table_rows import has_cells
 from groundgraph.core.characters import without_hidden
-from groundgraph.core.errors import Problem, TemplateInvalid
+from groundgraph.core.errors import TemplateInvalid
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import EMPTY_DRAFT, EMPTY_RANKING, ClusterValue, Divider, Draft, FoundQuote, Ranking
 from groundgraph.prompts import Prompts, fenced
 from groundgraph.settings.answers import SynthesisSettings
 from groundgraph.text.follow_up import asked_parts, question_behind, standing_question
 from groundgraph.text.numbers import holds_number
-from groundgraph.text.templates import compile_template, render, unknown_variables
+from groundgraph.text.templates import checked_template, render
 
 # Evidence as answer templates see it.
 
@@ -255,7 +255,7 @@ class AnswerTemplates:
         for name in ("template", "provenance_template"):
             source, key = getattr(synthesis, name), f"synthesis.{name}"
             if source:
-                compiled[name] = _checked(source, key)
+                compiled[name] = checked_template(source, key, _sample())
         return cls(prompts, compiled.get("template"), compiled.get("provenance_template"))
 
     def structured(
@@ -424,21 +424,6 @@ def _relabelled(variables: Mapping[str, Any], order: list[int]) -> dict[str, Any
 
     by_source = {name: named(rows) for name, rows in variables["results_by_source"].items()}
     return {**variables, "quotes": named(variables["quotes"]), "results_by_source": by_source}
-
-
-def _checked(source: str, key: str) -> Template:
-    template = compile_template(source, key=key)
-    sample = _sample()
-    unknown = unknown_variables(source, sample)
-    if unknown:
-        raise TemplateInvalid([Problem(key, f"uses {', '.join(unknown)}; it is given {', '.join(sorted(sample))}")])
-    try:
-        render(template, sample, key=key)
-    except TemplateInvalid as error:
-        # What the sample lacks, such as a name in the session's metadata, a turn may have; what is forbidden stays so.
-        if "SecurityError" in str(error):
-            raise
-    return template
 
 
 def _listing_at(text: str) -> int:

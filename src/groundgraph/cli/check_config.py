@@ -26,6 +26,7 @@ from groundgraph.graph.resources import Resources, configured_models
 from groundgraph.graph.retrieval_part import sources_with_categories, stage_problems
 from groundgraph.ingest.builtin_chains import chains_without_model, check_chains
 from groundgraph.models.chat_model import ModelProblem, model_problem
+from groundgraph.nodes.begin_turn import greeting_of
 from groundgraph.prompts import Prompts
 from groundgraph.settings.answers import JUDGE_KEY, RerankerSettings, ResultProcessingSettings
 from groundgraph.settings.idle_settings import Passed, idle_settings
@@ -78,7 +79,7 @@ def check_config(path: Path) -> Checked:
     # A missing key or package is a matter of this machine, not of the file.
     without_models = settings.without_models()
     # One by one: a build ends at the first of them that is wrong.
-    for build in (_chains, partial(_sources, with_models=settings, checked=checked), _templates, _intent):
+    for build in (_chains, partial(_sources, with_models=settings, checked=checked), _templates, _greeting, _intent):
         try:
             build(without_models)
         except ConfigurationError as error:
@@ -167,8 +168,12 @@ def _autonomous_without_model(settings: Settings) -> list[str]:
     return [f"enhanced_autonomous_retrieval: {left_out}", *refused]
 
 
-def _templates(settings: Settings) -> AnswerTemplates:
-    return AnswerTemplates.compile(settings.synthesis, Prompts.of(settings))
+def _templates(settings: Settings) -> None:
+    AnswerTemplates.compile(settings.synthesis, Prompts.of(settings))
+
+
+def _greeting(settings: Settings) -> None:
+    greeting_of(settings)
 
 
 def _intent(settings: Settings) -> None:

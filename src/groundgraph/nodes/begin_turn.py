@@ -16,7 +16,7 @@ from langgraph.types import Command, Overwrite
 from typing_extensions import TypedDict
 
 from groundgraph.core.characters import FORBIDDEN, clean_text, is_blank
-from groundgraph.core.errors import InputInvalid, Problem, TemplateInvalid
+from groundgraph.core.errors import InputInvalid, TemplateInvalid
 from groundgraph.core.evidence import EvidenceRecord, jsonable, preview
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.intent import STYLES, IntentState
@@ -28,9 +28,11 @@ from groundgraph.settings.context import Context, chosen_fields, refuse_without_
 from groundgraph.settings.services import LimitSettings
 from groundgraph.settings.settings import Settings
 from groundgraph.text.small_talk import language_of, small_talk
-from groundgraph.text.templates import compile_template, render, unknown_variables
+from groundgraph.text.templates import checked_template, render
 
 if TYPE_CHECKING:
+    from jinja2 import Template
+
     from groundgraph.nodes.path_choice import PathChoice
 
 
@@ -232,7 +234,16 @@ def clean_message(message: BaseMessage, limits: LimitSettings, *, trusted: bool 
 
 # Replies to what needs no retrieval: nothing at all, an empty or overlong message, small talk.
 
-_VARIABLES = ("domain_context", "metadata")
+
+def greeting_of(settings: Settings) -> Template | None:
+    """The user's own greeting, compiled.
+
+    Raises:
+        TemplateInvalid: see `checked_template`.
+    """
+    template = settings.greeting_template
+    sample = {"domain_context": settings.intent.domain_context, "metadata": {}}
+    return checked_template(template, "greeting_template", sample) if template else None
 
 
 class ImmediateReplies:
@@ -244,20 +255,14 @@ class ImmediateReplies:
         sources: what can be searched, for a message that asks what the bot can do.
 
     Raises:
-        TemplateInvalid: `greeting_template` does not compile, or uses a variable that it is not given.
+        TemplateInvalid: see `greeting_of`.
     """
 
     def __init__(self, settings: Settings, prompts: Prompts, sources: Sequence[str]) -> None:
         self._settings = settings
         self._sources = list(sources)
         self._prompts = prompts
-        template = settings.greeting_template
-        self._template = compile_template(template, key="greeting_template") if template else None
-        unknown = unknown_variables(template, _VARIABLES) if template else []
-        if unknown:
-            raise TemplateInvalid(
-                [Problem("greeting_template", f"uses {', '.join(unknown)}; it is given {_VARIABLES}")]
-            )
+        self._template = greeting_of(settings)
 
     def reply_to(
         self, question: str | None, turn: Turn, metadata: Mapping[str, Any], *, rejected: int | None = None

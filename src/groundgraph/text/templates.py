@@ -216,6 +216,24 @@ def unknown_variables(source: str, given: Collection[str]) -> list[str]:
     return sorted(meta.find_undeclared_variables(sandbox().parse(source)) - set(given))
 
 
+def checked_template(source: str, key: str, sample: Mapping[str, Any]) -> Template:
+    """The compiled template, rendered once over a `sample` of all variables that it is given.
+
+    Raises:
+        TemplateInvalid: it does not compile, uses a variable that it is not given, or leaves the sandbox.
+    """
+    template = compile_template(source, key=key)
+    if unknown := unknown_variables(source, sample):
+        raise TemplateInvalid([Problem(key, f"uses {', '.join(unknown)}; it is given {', '.join(sorted(sample))}")])
+    try:
+        render(template, sample, key=key)
+    except TemplateInvalid as error:
+        # What the sample lacks, such as a name in the session's metadata, a turn may have; what is forbidden stays so.
+        if "SecurityError" in str(error):
+            raise
+    return template
+
+
 def has_branch_without(source: str, name: str) -> bool:
     """Whether a template has something to say where the variable `name` is empty: `if not`, or an `else`."""
     tree = sandbox().parse(source)
