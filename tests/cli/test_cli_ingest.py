@@ -22,7 +22,7 @@ from groundgraph.settings.load_settings import load_settings
 from groundgraph.sources.knowledge_base import EmbeddedStore
 from groundgraph.testing import NgramEmbeddings, openai_stub
 
-KEYS = ["documents", "chunks", "written", "unchanged", "deleted", "failed", "seconds"]
+KEYS = ["documents", "chunks", "written", "unchanged", "deleted", "failed", "warnings", "skipped", "seconds"]
 
 
 @pytest.mark.covers("fault 50")
@@ -110,6 +110,19 @@ def test_a_web_page_is_taken_in_by_its_address(call, tmp_path):
         assert (again.code, again.json["unchanged"]) == (0, 1)
     [row] = call("documents", "--json").json["documents"]
     assert (row["kind"], row["title"], row["document"]) == ("web_pages", "Pumps", f"{address}/pump")
+
+
+@pytest.mark.covers("K2", "fault 100")
+def test_json_lists_lines_and_links_that_were_not_taken_in(call, docs, tmp_path):
+    (docs / "parts.jsonl").write_text('{"part": "F2"}\n{broken\n{"part": "S9"}\n')
+    (tmp_path / "outside.txt").write_text("Not for anybody.")
+    (docs / "link.txt").symlink_to(tmp_path / "outside.txt")
+    ran = call("ingest", "docs", "--json")
+    [warning], [skipped] = ran.json["warnings"], ran.json["skipped"]
+    assert warning["document"] == "docs/parts.jsonl"
+    assert warning["reason"].endswith("they are no JSON: line 2")
+    assert skipped["document"] == "docs/link.txt"
+    assert "leads out of the given folder" in skipped["reason"]
 
 
 @pytest.mark.covers("F11")

@@ -74,7 +74,7 @@ async def test_a_folder_is_taken_in_and_found_and_the_report_has_exactly_its_key
     assert failed["document"] == "docs/c.pages"
     assert report.to_dict() == {
         **{"documents": 2, "chunks": 3, "written": 2, "unchanged": 0, "deleted": 0},
-        **{"failed": [failed], "seconds": round(report.seconds, 3)},
+        **{"failed": [failed], "warnings": [], "skipped": [], "seconds": round(report.seconds, 3)},
     }
     assert calls == [(1, 3, "docs/c.pages"), (2, 3, "docs/a.md"), (3, 3, "docs/b.md")]
     assert report.ignored == {".png": 1}

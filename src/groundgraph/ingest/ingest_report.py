@@ -98,5 +98,5 @@ class IngestReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as `groundgraph ingest --json` prints it."""
-        names = ("documents", "chunks", "written", "unchanged", "deleted", "failed")
+        names = ("documents", "chunks", "written", "unchanged", "deleted", "failed", "warnings", "skipped")
         return {**{name: getattr(self, name) for name in names}, "seconds": round(self.seconds, 3)}
