@@ -54,6 +54,23 @@ def test_every_problem_is_a_line_with_file_line_and_column(call, tmp_path):
         ("sources:\n- name: a\n  type: vector_kb\n- name: b\n  type: vectr_kb\n", "sources[1].type", 5),
         ("synthesis:\n  template: '{{ open '\n", "synthesis.template", 2),
         ("intent:\n  mode: template\n  template: '{{ open '\n", "intent.template", 3),
+        (
+            "sources:\n- type: memory\n  name: a\n  schema:\n    fields:\n      year: {typ: integer}\n",
+            "sources[0].schema.fields.year.typ",
+            6,
+        ),
+        (
+            "sources:\n- type: database\n  name: a\n  backend: memory\n  schema:\n    fields: [{name: b, typ: date}]\n",
+            "sources[0].schema.fields.b.typ",
+            6,
+        ),
+        (
+            "knowledge_base:\n  schemas:\n    product:\n      fields:\n        year: {typ: integer}\n",
+            "knowledge_base.schemas.product.fields.year.typ",
+            5,
+        ),
+        ("sources:\n- type: memory\n  name: a\n  schema: words\n", "sources[0].schema", 4),
+        ("sources:\n- type: memory\n  name: a\n  records: a.csv\n", "sources[0].records", 4),
         ("fast_path: {}\ngreeting_template: '{{ open '\n", "greeting_template", 2),
         ("fast_path: {}\ngreeting_template: '{{ nobody }}'\n", "greeting_template", 2),
         ("llm:\n  provider: opnai\n  model: m\n", "llm", 1),

@@ -134,7 +134,7 @@ class SourceSchema:
             told = 'fields are a mapping of names to specifications, such as {"floor": {"type": "integer"}}'
             raise ConfigurationError([Problem(f"{self.source_name}.fields", told)])
         problems = [
-            Problem(f"{self.source_name}.{name}", f"field type '{spec['type']}' is not one of {FIELD_TYPES}")
+            Problem(f"{self.source_name}.{name}", f"field type '{spec['type']}' is not one of {', '.join(FIELD_TYPES)}")
             for name, spec in self.fields.items()
             if spec.get("type", "string") not in FIELD_TYPES
         ]

@@ -41,6 +41,23 @@ def make_source(factory: SourceFactory | Callable[..., GroundedSource], entry: S
     Raises:
         ConfigurationError: an option is unknown or has a bad value, or what was made is no source.
     """
+    try:
+        return _made(factory, entry)
+    except ConfigurationError as error:
+        # A source calls what is wrong by its own name, which tells nobody where in the file it stands.
+        own = f"{entry.name}."
+        if not any(problem.key.startswith(own) for problem in error.problems):
+            raise
+        problems = [
+            replace(problem, key=f"{entry.key}.{problem.key.removeprefix(own)}")
+            if problem.key.startswith(own)
+            else problem
+            for problem in error.problems
+        ]
+        raise ConfigurationError(problems) from error
+
+
+def _made(factory: SourceFactory | Callable[..., GroundedSource], entry: SourceOptions) -> GroundedSource:
     given: dict[str, Any] = {"name": entry.name, **entry.options}
     if isinstance(factory, type) and issubclass(factory, GroundedSource) and _takes_keywords(factory):
         try:

@@ -12,10 +12,10 @@ from groundgraph.core.document import DOCUMENTS, WEB_PAGES
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.knowledge_store import LOST, KnowledgeStore, StoredDocument
 from groundgraph.core.registry import nearest
-from groundgraph.core.schema import FIELD_TYPES
 from groundgraph.settings.knowledge_base import CustomSchemaSettings, KnowledgeBaseSettings
 from groundgraph.settings.search import SourceEntry
 from groundgraph.settings.settings import Settings
+from groundgraph.sources.check_options import field_problems
 from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.knowledge_base import EmbeddedStore
 from groundgraph.sources.knowledge_base.source import DEFAULT_PATH, declared_fields
@@ -38,7 +38,8 @@ def base_fields(base: KnowledgeBaseSettings) -> dict[str, dict[str, Any]]:
     Raises:
         ConfigurationError: a schema cannot work, or two kinds declare one field with different types.
     """
-    problems = [problem for name, schema in base.schemas.items() for problem in _problems(name, schema)]
+    problems = field_problems(base.fields, "knowledge_base.fields")
+    problems += [problem for name, schema in base.schemas.items() for problem in _problems(name, schema)]
     fields: dict[str, dict[str, Any]] = {name: dict(spec) for name, spec in base.fields.items()}
     for kind, schema in base.schemas.items():
         for name, spec in schema.fields.items():
@@ -61,9 +62,7 @@ def _problems(name: str, schema: CustomSchemaSettings) -> Iterator[Problem]:
         yield Problem(key, f"'{name}' is the name of a kind of data that is there already")
     if not schema.fields:
         yield Problem(f"{key}.fields", "a schema needs at least one field")
-    for own, spec in schema.fields.items():
-        if _type(spec) not in FIELD_TYPES:
-            yield Problem(f"{key}.fields.{own}", f"field type '{_type(spec)}' is not one of {FIELD_TYPES}")
+    yield from field_problems(schema.fields, f"{key}.fields")
     for option, named in (("content", schema.content), ("id", [schema.id] if schema.id else [])):
         for own in named:
             if own not in schema.fields:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from groundgraph.core.errors import Problem
+from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
+from groundgraph.core.schema import ANNOTATION, FIELD_TYPES, SourceSchema
 
 
 @dataclass(frozen=True)
@@ -88,3 +89,54 @@ def fields_by_name(given: Any) -> dict[str, dict[str, Any]] | None:
 
 def _are_named(given: Any) -> bool:
     return isinstance(given, Sequence) and all(isinstance(item, Mapping) and "name" in item for item in given)
+
+
+# What the specification of a field may say; `required` is of records alone, `property` of Weaviate.
+_SPECIFICATION = ("type", "enum", "description", "required", "property", ANNOTATION)
+_SCHEMA_KEYS = {"fields", "required_fields", "description"}
+
+
+def field_problems(fields: Mapping[str, Mapping[str, Any]], key: str) -> list[Problem]:
+    """What is wrong with the specifications of the fields that stand at `key`."""
+    problems: list[Problem] = []
+    for name, spec in fields.items():
+        problems += unknown_names(spec, _SPECIFICATION, f"{key}.{name}", "a field has no '{name}'")
+        if (kind := spec.get("type", "string")) not in FIELD_TYPES:
+            told = f"field type '{kind}' is not one of {', '.join(FIELD_TYPES)}"
+            problems.append(Problem(f"{key}.{name}.type", told))
+    return problems
+
+
+def declared_fields(schema: Any, key: str) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """The fields by name that a user declares for a source, and those that are required.
+
+    Args:
+        schema: a `SourceSchema`, a mapping with `fields`, or the fields themselves; fields are a mapping of names to
+            specifications (or to a type), or a list of mappings with `name`. None declares nothing.
+        key: where it stands in the configuration.
+
+    Raises:
+        ConfigurationError: it is none of these, or a specification has an unknown key or type.
+    """
+    if schema is None:
+        return {}, []
+    if isinstance(schema, SourceSchema):
+        return dict(schema.fields), list(schema.required_fields)
+    given: Any = schema
+    required: Any = ()
+    if _is_schema(given):
+        given, required, key = given["fields"] or {}, given.get("required_fields") or (), f"{key}.fields"
+    if isinstance(given, Mapping):
+        given = {name: {"type": item} if isinstance(item, str) else item for name, item in given.items()}
+    fields = fields_by_name(given)
+    if fields is None or not LIST.holds(required):
+        told = "must list fields, such as `fields: [{name: year, type: integer}]`"
+        raise ConfigurationError([Problem(key, told if fields is None else "`required_fields` is a list of names")])
+    if problems := field_problems(fields, key):
+        raise ConfigurationError(problems)
+    return fields, list(required)
+
+
+def _is_schema(given: Any) -> bool:
+    """Whether it is a mapping with `fields`, and not the fields themselves."""
+    return isinstance(given, Mapping) and "fields" in given and set(given) <= _SCHEMA_KEYS

@@ -12,7 +12,7 @@ from groundgraph.core.filters import matches, with_times
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.search.rank import COMMON_PLACE, Passage, Pool, rank
-from groundgraph.sources.check_options import unknown_names
+from groundgraph.sources.check_options import declared_fields, unknown_names
 from groundgraph.sources.contract import NamedSource, SourceOptions
 from groundgraph.text.follow_up import question_weight
 from groundgraph.text.words import bm25, idf, query_stems, stems
@@ -159,15 +159,10 @@ def memory_from_options(entry: SourceOptions) -> InMemorySource:
     if problems:
         raise ConfigurationError(problems)
     schema = entry.options.get("schema")
+    fields, required = declared_fields(schema or None, f"{entry.key}.schema")
+    described = str(entry.options.get("description", ""))
     return InMemorySource(
         entry.options.get("records") or (),
         name=entry.name,
-        schema=SourceSchema(
-            entry.name,
-            dict(schema.get("fields", {})),
-            list(schema.get("required_fields", [])),
-            str(entry.options.get("description", "")),
-        )
-        if schema
-        else None,
+        schema=SourceSchema(entry.name, fields, required, described) if schema else None,
     )

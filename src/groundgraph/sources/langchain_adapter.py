@@ -25,9 +25,8 @@ from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.secret_mask import know_secrets, mask
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.sources.check_options import MAPPING, TEXT, unknown_names, wrong_values
+from groundgraph.sources.check_options import MAPPING, TEXT, declared_fields, unknown_names, wrong_values
 from groundgraph.sources.contract import NamedSource, SourceOptions
-from groundgraph.sources.sql.shape import declared_fields
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -418,7 +417,7 @@ def _schema(entry: SourceOptions) -> SourceSchema | None:
     schema = entry.options.get("schema")
     if schema is None:
         return None
-    fields, required = declared_fields(schema, entry.key)
+    fields, required = declared_fields(schema, f"{entry.key}.schema")
     return SourceSchema(entry.name, fields, required, str(entry.options.get("description") or ""))
 
 

@@ -15,7 +15,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.search.rank import RankedPassage, query_vector, wants_vector
 from groundgraph.search.topics import Outline, PassageVectors, Place
-from groundgraph.sources.check_options import fields_by_name, is_number, unknown_names
+from groundgraph.sources.check_options import field_problems, fields_by_name, is_number, unknown_names
 from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks
 from groundgraph.sources.knowledge_base.chained_source import DEFAULT_NAME, ChainedOptions, ChainedSource
@@ -236,6 +236,8 @@ def declared_fields(entry: SourceOptions) -> dict[str, dict[str, Any]]:
         raise ConfigurationError(
             [Problem(f"{entry.key}.fields", "must map each field to its type, such as `year: {type: integer}`")]
         )
+    if problems := field_problems(fields, f"{entry.key}.fields"):
+        raise ConfigurationError(problems)
     return fields
 
 

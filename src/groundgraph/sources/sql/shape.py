@@ -18,47 +18,10 @@ from groundgraph.core.evidence import jsonable
 from groundgraph.core.exact_number import ExactNumber, exact_number, shown_number
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
-from groundgraph.sources.check_options import fields_by_name
 from groundgraph.text.follow_up import language_words
 from groundgraph.text.words import fold, name_stems, spaced, stems
 
-# The fields that a user declares for a SQL source, in any of the forms that a configuration may have.
-
 Fields = dict[str, dict[str, Any]]
-_SCHEMA_KEYS = {"fields", "required_fields", "description"}
-
-
-def declared_fields(
-    schema: SourceSchema | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None, source: str
-) -> tuple[Fields, list[str]]:
-    """The declared fields by name, and those that are required.
-
-    `schema` is a `SourceSchema`, a mapping with `fields`, or the fields themselves; fields are a mapping of names to
-    specifications (or to a type), or a list of mappings with `name`.
-
-    Raises:
-        ConfigurationError: it is none of these.
-    """
-    if schema is None:
-        return {}, []
-    if isinstance(schema, SourceSchema):
-        return dict(schema.fields), list(schema.required_fields)
-    given: Any = schema
-    required: list[str] = []
-    if _is_schema(given):
-        given, required = given["fields"] or {}, list(given.get("required_fields") or ())
-    if isinstance(given, Mapping):
-        given = {name: {"type": item} if isinstance(item, str) else item for name, item in given.items()}
-    fields = fields_by_name(given)
-    if fields is None:
-        told = "must list fields, such as `fields: [{name: year, type: integer}]`"
-        raise ConfigurationError([Problem(f"{source}.schema", told)])
-    return fields, required
-
-
-def _is_schema(given: Any) -> bool:
-    """Whether it is a mapping with `fields`, and not the fields themselves."""
-    return isinstance(given, Mapping) and "fields" in given and set(given) <= _SCHEMA_KEYS
 
 
 def as_source_schema(source: str, fields: Fields, required: Sequence[str], description: str) -> SourceSchema:

@@ -19,13 +19,13 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.sources.check_options import COUNT, LIST, TEXT, unknown_names, wrong_values
+from groundgraph.sources.check_options import COUNT, LIST, TEXT, declared_fields, unknown_names, wrong_values
 from groundgraph.sources.contract import NamedSource, SourceOptions
 from groundgraph.sources.sql.location import EngineOptions, ServerAddress, is_other, is_server, locate
 from groundgraph.sources.sql.postgres.connect import Running, current
 from groundgraph.sources.sql.postgres.options import OPTIONS, PostgresOptions, question_vectors
 from groundgraph.sources.sql.records import MemoryTable
-from groundgraph.sources.sql.shape import Fields, Wanted, as_source_schema, declared_fields, read_relations
+from groundgraph.sources.sql.shape import Fields, Wanted, as_source_schema, read_relations
 from groundgraph.sources.sql.topic_store import (
     PLACE_METADATA,
     SqlTopicStore,
@@ -145,7 +145,7 @@ class SqlSource(NamedSource):
             self._topics = SqlTopicStore(self, self._topic_columns(topic_columns, name, named, postgres))
             postgres = replace(postgres or PostgresOptions(), text_index="own") if is_server(url) else None
         location = records.uri if records else locate(url, folder, name)
-        self._fields, self._required = declared_fields(schema, name)
+        self._fields, self._required = declared_fields(schema, f"{name}.schema")
         self._description = description
         self._options = EngineOptions(
             (name, source_type),
@@ -181,7 +181,8 @@ class SqlSource(NamedSource):
         Raises:
             ConfigurationError: a record is no mapping of names to values.
         """
-        types = {field: str(spec.get("type", "string")) for field, spec in declared_fields(schema, name)[0].items()}
+        declared, _ = declared_fields(schema, f"{name}.schema")
+        types = {field: str(spec.get("type", "string")) for field, spec in declared.items()}
         topics = options.get("topic_columns")
         named = [options.get("content_field"), *(options.get("text_search_fields") or ())]
         named += TopicColumns.of(topics, f"{name}.topic_columns").names if topics is not None else []

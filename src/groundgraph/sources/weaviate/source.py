@@ -22,6 +22,7 @@ from groundgraph.sources.check_options import (
     TEXT,
     WHOLE,
     Kind,
+    declared_fields,
     one_of,
     unknown_names,
     wrong_values,
@@ -427,9 +428,6 @@ def weaviate_from_options(entry: SourceOptions) -> WeaviateSource:
     Raises:
         ConfigurationError: an option is unknown, missing, or has a bad value.
     """
-    # Only a configuration needs it: it comes with the source over SQL tables.
-    from groundgraph.sources.sql.shape import declared_fields
-
     problems = _problems(entry)
     if problems:
         raise ConfigurationError(problems)
@@ -442,7 +440,7 @@ def weaviate_from_options(entry: SourceOptions) -> WeaviateSource:
         headers=given.get("headers"),
         key=f"{entry.key}.url",
     )
-    fields, required = declared_fields(given.get("fields"), entry.key)
+    fields, required = declared_fields(given.get("fields"), f"{entry.key}.fields")
     if required:
         raise ConfigurationError([Problem(f"{entry.key}.fields", "the only required field is that of `tenant_from`")])
     taken = (*_OF_ADDRESS, "mapping", "fields", "collection")
