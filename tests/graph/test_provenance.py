@@ -7,11 +7,11 @@ from functools import partial
 
 import pytest
 import turns
-from turns import QUESTION, ask, thread
+from turns import QUESTION, ask, docs, thread
 
-from groundgraph import load_provenance
+from groundgraph import load_provenance, turn_graph
 from groundgraph.core.errors import EvidenceMissing
-from groundgraph.testing import openai_stub
+from groundgraph.testing import FaultySource, openai_stub
 
 V1 = {
     *("turn_id", "thread_id", "question", "outcome", "answer", "style", "intent", "sources", "results_by_source"),
@@ -55,6 +55,21 @@ async def test_the_thread_holds_references_and_the_store_the_rest() -> None:
         await load_provenance(graph, "t", "nope")
     with pytest.raises(EvidenceMissing, match="'other' has no turn"):
         await load_provenance(graph, "other")
+
+
+@pytest.mark.covers("T4", "V1")
+@pytest.mark.parametrize(
+    ("source", "status", "tries"),
+    [
+        (FaultySource(docs(), error=ConnectionError("down")), "failed", 2),
+        (FaultySource(docs(), error=ValueError("bad column")), "failed", 1),
+        (FaultySource(docs(), delay=30), "timed_out", 1),
+    ],
+)
+async def test_a_source_that_never_answered_was_asked_as_often_as_its_record_says(source, status, tries) -> None:
+    graph = turn_graph({"limits": {"attempts": 2}, "deadlines": {"source": 0.4}}, sources=[source])
+    (report,) = (await graph.ainvoke({"question": QUESTION}))["provenance"]["sources"].values()
+    assert (report["status"], report["attempts"]) == (status, tries)
 
 
 @pytest.mark.covers("V2")

@@ -275,44 +275,46 @@ async def _retrieved(
 ) -> tuple[Retrieval, dict[str, EvidenceRecord]]:
     """`so_far` with what came of the question, and the records of the evidence that it gave."""
     started = time.perf_counter()
+    tried: list[float] = []
     try:
-        answer, tries = await _asked(question, asking.limit, asking.attempts)
+        answer = await _asked(question, asking, tried)
         if asking.compute is not None and isinstance(answer, list | tuple):
             answer = await asking.compute(answer, question.source, question.intent, question.words, asking.limit)
         kept, dropped = accepted(answer, question)
         records, refs = _references(kept, evidence, scope)
     except DeadlinePassed:
         waited = f"{time.perf_counter() - started:.2g}"
-        return {**so_far, "status": "timed_out", "error": waited, "error_type": "SourceTimeout"}, {}
+        late: Retrieval = {**so_far, "status": "timed_out", "error": waited, "error_type": "SourceTimeout"}
+        return {**late, "attempts": len(tried)}, {}
     except Exception as error:
         status: SourceStatus = "schema_changed" if isinstance(error, SchemaChanged) else "failed"
         told = tell_failure(error, "source", question.source.name)
         kind, failure = type(error).__name__, told.failure
-        return {**so_far, "status": status, "error": told.text, "error_type": kind, "failure": failure}, {}
+        failed: Retrieval = {**so_far, "status": status, "error": told.text, "error_type": kind, "failure": failure}
+        return {**failed, "attempts": len(tried)}, {}
     return {
         **so_far,
         "refs": refs,
         "found": len(answer),
         "dropped": dropped,
-        "attempts": tries,
+        "attempts": len(tried),
         "previews": [_preview(result) for result in kept[:PREVIEWS]],
         "fits": _fits(kept, refs),
     }, records
 
 
-async def _asked(question: Question, limit: float, attempts: int) -> tuple[Sequence[SourceResult], int]:
-    """The source's answer and the number of tries; transient errors are tried again within the limit."""
-    tries = 0
+async def _asked(question: Question, asking: Asking, tried: list[float]) -> Sequence[SourceResult]:
+    """The source's answer; transient errors are tried again within the limit. When each try began stands in `tried`,
+    also where none succeeds."""
 
     async def once() -> Sequence[SourceResult]:
-        nonlocal tries
-        tries += 1
+        tried.append(time.perf_counter())
         return await ask(
             question.source, question.intent, top_k=question.top_k, score_threshold=question.score_threshold
         )
 
-    work = with_retries(once, _worth_another, stop=stop_after_attempt(attempts), wait=_BACKOFF)
-    return await within_turn(limit, work), tries
+    work = with_retries(once, _worth_another, stop=stop_after_attempt(asking.attempts), wait=_BACKOFF)
+    return await within_turn(asking.limit, work)
 
 
 def _worth_another(error: BaseException) -> bool:
