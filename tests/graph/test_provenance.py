@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 import turns
+from langgraph.checkpoint.memory import InMemorySaver
 from turns import QUESTION, ask, docs, thread
 
 from groundgraph import load_provenance, turn_graph
@@ -55,6 +56,15 @@ async def test_the_thread_holds_references_and_the_store_the_rest() -> None:
         await load_provenance(graph, "t", "nope")
     with pytest.raises(EvidenceMissing, match="'other' has no turn"):
         await load_provenance(graph, "other")
+
+
+@pytest.mark.covers("V2")
+async def test_a_graph_without_a_store_says_that_it_keeps_no_records() -> None:
+    graph = turn_graph(sources=[docs()], checkpointer=InMemorySaver())
+    await ask(graph, on="t")
+    with pytest.raises(EvidenceMissing, match="has no store") as caught:
+        await load_provenance(graph, "t")
+    assert "the store that the turn ran with" not in str(caught.value)
 
 
 @pytest.mark.covers("T4", "V1")

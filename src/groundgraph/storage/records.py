@@ -90,9 +90,14 @@ async def stored_provenance(
         StorageDamaged: the record or its evidence cannot be read.
     """
     store = evidence.store_of(running)
+    if store is None:
+        raise EvidenceMissing(
+            "This graph has no store, in which the records of turns are kept. Give it one beside its checkpointer, as "
+            "store=, or open it with open_graph; turns that ran without one have no whole record."
+        )
     # No turn is called like what a database could not write.
     wanted = clean_text(turn_id)
-    item = await store.aget(provenance_namespace(thread_id), wanted) if store else None
+    item = await store.aget(provenance_namespace(thread_id), wanted)
     record: Mapping[str, Any] | None = item.value if item else None
     if record is None:
         raise EvidenceMissing(
@@ -101,7 +106,7 @@ async def stored_provenance(
         )
     try:
         bodies = await evidence.load(running, record_keys(record), in_state, scope=None)
-        others = await _other_records(store, thread_id, record) if store else []
+        others = await _other_records(store, thread_id, record)
         record = {name: value for name, value in record.items() if name != KEPT_AT}
         told = full_record(record, bodies)
         if others:
