@@ -45,6 +45,16 @@ def source() -> InMemorySource:
     return InMemorySource(["The pump is serviced every month."])
 
 
+class Unschemed(GroundedSource):
+    name = source_type = "plain"
+
+    def get_schema(self) -> Any:
+        return {}
+
+    async def query(self, intent: Any, *, top_k: int = 5, score_threshold: float = 0.0) -> Any:
+        return []
+
+
 class Unnamed(GroundedSource):
     name = source_type = ""
 
@@ -106,6 +116,7 @@ def store() -> InMemoryVectorStore:
         (lambda: turn_page("first"), InputInvalid, "load_provenance()"),
         (lambda: asked(None), NothingToResume, "Ask a question"),
         (lambda: turn_graph(sources=[InMemorySource]), ConfigurationError, "write InMemorySource(...)"),
+        (lambda: turn_graph(sources=[Unschemed()]), ConfigurationError, "plain: its get_schema() gives a dict"),
         (lambda: turn_graph(sources=[Unnamed()]), ConfigurationError, "sources[0]: a source has a name"),
         (lambda: turn_graph(sources=[source()], chat_model=3), ConfigurationError, "such as 'openai:gpt-5-mini'"),
         (lambda: turn_graph(sources=[source()], query_model=ScriptedChatModel), ConfigurationError, "no object of it"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -85,7 +85,7 @@ class Resources:
             bare = configured_sources(settings, embedder, chains, from_python=sources, passed_embedder=passed)
             configured = with_topic_indices(bare, settings, prompts, queries)
         by_name = _by_name([*configured, *(sources or ())])
-        schemas = {name: source.get_schema() for name, source in by_name.items()}
+        schemas = _schemas(by_name)
         has_extractor = extractor is not None or settings.intent.extraction_config is not None
         _check(settings, schemas, Passed(queries is not None or has_extractor, reranker is not None))
         if reranker is not None and two_rerankers(settings.chains, merged=True):
@@ -114,6 +114,19 @@ class Resources:
         """Close the sources that were built from the configuration; those passed in belong to whoever made them."""
         for source in self.owned:
             await source.close()
+
+
+def _schemas(sources: Mapping[str, GroundedSource]) -> dict[str, SourceSchema | None]:
+    schemas = {name: source.get_schema() for name, source in sources.items()}
+    # One of another type would hold no filter, or fail in the midst of a turn.
+    wrong = [
+        Problem(name, f"its get_schema() gives a {type(schema).__name__}; a schema is a SourceSchema, or None")
+        for name, schema in schemas.items()
+        if not isinstance(schema, SourceSchema | None)
+    ]
+    if wrong:
+        raise ConfigurationError(wrong)
+    return schemas
 
 
 def _query_chains(settings: Settings, prompts: Prompts, model: BaseChatModel | None) -> QueryChains:
