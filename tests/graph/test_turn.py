@@ -231,7 +231,7 @@ def test_one_source_of_three_hangs_and_one_raises() -> None:
     assert "disk on fire" not in str(result["notes"]), "the text is for log and record"
     assert result["provenance"]["sources"]["broken"] | {"elapsed_ms": 0} == {
         "status": "failed", "error": "disk on fire", "error_type": "RuntimeError", "queries": [QUESTION],
-        "found": 0, "kept": 0, "dropped": {}, "elapsed_ms": 0, "attempts": 0,
+        "found": 0, "kept": 0, "dropped": {}, "elapsed_ms": 0, "attempts": 1,
     }  # fmt: skip
 
 
