@@ -104,6 +104,34 @@ async def test_behind_a_count_who_where_and_when_ask_for_none(graph: Any, questi
     assert not any("a count" in note or "not counted" in note for note in output["notes"])
 
 
+@pytest.mark.parametrize(
+    ("questions", "rows"),
+    [
+        (["How many machines are stopped?", "Which are in hall C?"], ["Oven O3"]),
+        (["Which machines are in hall C?", "Only stopped"], ["Oven O3"]),
+        (["Wie viele Rechnungen hat Hotel Seeblick?", "Welche sind offen?"], ["R-103"]),
+        # What counts by itself begins anew, also for what follows it.
+        (["Which machines are running?", "How many orders are there?", "Which are open?"], ["9005", "9009"]),
+    ],
+)
+async def test_what_asks_for_some_of_those_before_needs_no_pronoun(
+    graph: Any, questions: list[str], rows: list[str]
+) -> None:
+    output = await talk(graph, *questions)
+    assert output["outcome"] == "answered"
+    assert not has_doubt(output, Prompts())
+    assert [row for row in rows if row in output["answer"]] == rows
+    assert len(output["citations"]) == len(rows)
+
+
+@pytest.mark.parametrize(
+    "question", ["Which is the highest press?", "Which of the orders are open?", "Which press runs?"]
+)
+async def test_what_names_the_things_it_asks_for_leans_on_nothing(graph: Any, question: str) -> None:
+    output = await talk(graph, "Where is a helmet worn?", question)
+    assert output["provenance"]["intent"]["text_queries"] == [question]
+
+
 async def test_who_was_counted_is_told_without_the_doubt_of_a_number(tmp_path: Path) -> None:
     script = """CREATE TABLE staff (id INTEGER PRIMARY KEY, name TEXT, role TEXT, hours INT, city TEXT);
         INSERT INTO staff VALUES (1, 'Ann', 'cook', 38, 'Hard'), (2, 'Bob', 'waiter', 20, 'Hard');"""

@@ -441,15 +441,24 @@ def is_leaning(question: str) -> bool:
 
 
 def is_elliptic(question: str) -> bool:
-    """Whether `question` asks for a noun and no more, as "in which boat?" does, or says one word behind one for a time,
-    as "¿Cuándo empieza?" does: what there is of it was said before."""
+    """Whether `question` asks for a noun and no more, as "in which boat?" does, for none at all, as "Which are open?",
+    or says one word behind one for a time, as "¿Cuándo empieza?" does: what there is of it was said before."""
     spoken = words(question)
+    if _asks_alone().match(" ".join(spoken)):
+        return True
     if tuple(spoken[:-1]) in {tuple(words(text)) for text in language_words("asks_for", "time")}:
         return True
     before = set(map(fold, language_words("computing", "belonging")))
     said = spoken[1:] if spoken[:1] and spoken[0] in before else spoken
     which = set(map(fold, language_words("computing", "which")))
     return len(said) == 2 and said[0] in which
+
+
+@cache
+def _asks_alone() -> re.Pattern[str]:
+    """What asks which of some that were named before."""
+    patterns = (language_data(language, "computing", "alone") for language in LANGUAGES)
+    return re.compile("|".join(filter(None, patterns)) or "(?!)")
 
 
 def without_connective(message: str) -> str:

@@ -84,8 +84,10 @@ class Asked:
             return (self.text,)
         if self.text.endswith(self.own) and counts_by_itself(self.own):
             return (self.own,)
-        before = self.earlier or (self.text.removesuffix(self.own).strip(),)
-        return (*filter(None, before), self.own) if self.own else ()
+        before = [*filter(None, self.earlier or (self.text.removesuffix(self.own).strip(),))]
+        # What counts by itself leans on nothing, though it says "there".
+        start = next((at for at in range(len(before) - 1, -1, -1) if counts_by_itself(before[at])), 0)
+        return (*before[start:], self.own) if self.own else ()
 
 
 class SqlEngine(ABC):
