@@ -308,3 +308,50 @@ async def test_another_document_needs_more_than_one_word_of_what_it_points_at() 
     )
     output = await talk(graph, "What does the error code invalid_grant mean?", "Who sends it?")
     assert output["outcome"] == "insufficient" or has_doubt(output, Prompts())
+
+
+TICKETS = """
+CREATE TABLE tickets (ticket TEXT PRIMARY KEY, subject TEXT, status TEXT, priority TEXT, agent TEXT, opened DATE);
+INSERT INTO tickets VALUES ('T-1', 'Drucker', 'offen', 'hoch', 'Jana Vogt', '2026-03-01'),
+  ('T-2', 'Passwort', 'geschlossen', 'niedrig', 'Timo Beck', '2026-03-01'),
+  ('T-3', 'VPN', 'offen', 'mittel', 'Jana Vogt', '2026-03-02'),
+  ('T-4', 'Server', 'geschlossen', 'hoch', 'Selim Kaya', '2026-02-25'),
+  ('T-5', 'Lizenz', 'wartet', 'niedrig', 'Jana Vogt', '2026-03-04');
+"""
+
+
+@pytest.fixture
+def helpdesk(tmp_path: Path) -> Any:
+    source = SqlSource(fill(tmp_path / "desk.sqlite", TICKETS), name="desk", tables=["tickets"], index=":memory:")
+    return turns.build(sources=[source], base={"synthesis": {"style": "structured"}}, memory=True)
+
+
+@pytest.mark.parametrize(
+    "questions",
+    [
+        # The column `opened` says of no ticket that it is open.
+        ["Which tickets does Jana Vogt have?", "Only the open ones"],
+        ["Which tickets does Jana Vogt have?", "Only the open ones", "And Timo Beck?"],
+        # What was shown for a count that was not understood is not what was counted.
+        ["How many tickets has Selim Kaya lost?", "Which ones?"],
+        ["How many tickets has Selim Kaya lost?", "Who are they?"],
+    ],
+)
+async def test_where_a_word_was_not_read_no_rows_are_said_to_be_meant(helpdesk: Any, questions: list[str]) -> None:
+    assert (await talk(helpdesk, *questions))["outcome"] == "insufficient"
+
+
+@pytest.mark.parametrize(
+    ("questions", "rows"),
+    [
+        (["Wie viele Tickets sind offen?", "Welche davon haben Priorität hoch?"], ["T-1"]),
+        (["How many tickets are geschlossen?", "Only hoch", "Which are they?"], ["T-4"]),
+    ],
+)
+async def test_every_condition_holds_for_the_rows_of_a_follow_up(
+    helpdesk: Any, questions: list[str], rows: list[str]
+) -> None:
+    output = await talk(helpdesk, *questions)
+    assert output["outcome"] == "answered"
+    assert not has_doubt(output, Prompts())
+    assert [one["quote"].split()[1] for one in output["citations"]] == rows

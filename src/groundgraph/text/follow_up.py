@@ -444,7 +444,7 @@ def is_elliptic(question: str) -> bool:
     """Whether `question` asks for a noun and no more, as "in which boat?" does, for none at all, as "Which are open?",
     or says one word behind one for a time, as "¿Cuándo empieza?" does: what there is of it was said before."""
     spoken = words(question)
-    if _asks_alone().match(" ".join(spoken)):
+    if asks_alone(question):
         return True
     if tuple(spoken[:-1]) in {tuple(words(text)) for text in language_words("asks_for", "time")}:
         return True
@@ -454,9 +454,14 @@ def is_elliptic(question: str) -> bool:
     return len(said) == 2 and said[0] in which
 
 
+def asks_alone(question: str) -> bool:
+    """Whether `question` asks for some of what was named before and names it by no noun, as "Which are open?" and "Only
+    the open ones" do."""
+    return _alone().match(" ".join(words(question))) is not None
+
+
 @cache
-def _asks_alone() -> re.Pattern[str]:
-    """What asks which of some that were named before."""
+def _alone() -> re.Pattern[str]:
     patterns = (language_data(language, "computing", "alone") for language in LANGUAGES)
     return re.compile("|".join(filter(None, patterns)) or "(?!)")
 

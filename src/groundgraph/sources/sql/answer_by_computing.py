@@ -28,14 +28,16 @@ from groundgraph.sources.sql.sql_dialect import may_match
 from groundgraph.sources.sql.values_in_question import LONGEST_VALUE, Part, listed, values_said
 from groundgraph.text.find_cue import Cue, Language, find_cue, language_of
 from groundgraph.text.follow_up import (
+    asks_alone,
     holds_pronoun,
     is_elliptic,
     is_leaning,
+    language_words,
     own_words,
     subjectless_stems,
     without_connective,
 )
-from groundgraph.text.words import fold, name_stems, stem, stems
+from groundgraph.text.words import fold, name_stems, stem, stems, words
 
 _RANGES = frozenset({"gt", "gte", "lt", "lte"})
 # A column with more different values is a text or a number, not a name by which rows are asked for.
@@ -170,7 +172,19 @@ class Computer:
                 return self._of_named(read, left, asked, tables, found)
         # A value may be of two of its columns, as in "Which employees are in Paris?": no row of another table is meant.
         meant = _only_listed(asked, tables)
-        return _of_table(meant, found) if meant not in {read.shape.name for read in readings} else [*found]
+        own = _of_tables({meant}, found) if meant not in {read.shape.name for read in readings} else []
+        return own or [*found]
+
+    def fitting(
+        self, asked: Question, shapes: Sequence[TableShape], found: Sequence[SourceResult]
+    ) -> list[SourceResult]:
+        """Those of the `found` rows that hold all that several questions say of the rows of the only table that they
+        name, though a word of it could not be read as a value."""
+        readings = self._read_for_rows(asked, shapes) if len(asked.said) > 1 else ()
+        named = [read for read in readings if read.names_table and read.conditions]
+        if len(named) != 1 or named[0].shape.vector_fields:
+            return []
+        return [row for row in _of_tables({named[0].shape.name}, found) if _fits(row, named[0])]
 
     def _of_named(
         self,
@@ -181,16 +195,13 @@ class Computer:
         found: Sequence[SourceResult],
     ) -> list[SourceResult]:
         """What `named` gives for a question that asks for rows of the table of `read` and leaves the stems `left`."""
-        own = [row for row in found if row.metadata["table"] == read.shape.name]
-        # Of rows that meet a condition a doubt is told by the words that none holds: "still open".
-        unsure = not read.conditions or len(asked.said) > 1
-        if left and unsure and not any(_holds_one(row, left) for row in own):
-            unread = _unread([replace(read, left=list(left))], asked.said)
-            return [self._unstated("rows", [read.shape], offered=False, **unread), *found] if unread else [*found]
+        own = _of_tables({read.shape.name}, found)
+        if unread := _unread_of(read, left, asked.said, own):
+            return [self._unstated("rows", [read.shape], offered=False, **unread), *found]
         if not own:
             return [*found]
         named = {read.shape.name, *(shape.name for shape in tables if set(table_stems(shape)) <= {*read.left})}
-        return [row for row in found if row.metadata["table"] in named]
+        return _of_tables(named, found)
 
     def asks_of_rows(
         self, asked: Question, shapes: Sequence[TableShape]
@@ -198,18 +209,10 @@ class Computer:
         """What the question itself asks of rows that were shown before: `columns` of the tables, by their names, by
         what may be so of any row ("is it paid?"), or with a pronoun alone; `something else`; or for `others`, by the
         name or the number of one, which is not written small."""
-        own = asked.said[-1]
         if self._database is None:
             return "others"
         known = self._with_values(self._database, shapes, asked)
-        values = [str(value) for _, vocabulary in known for value in values_said(own, vocabulary)]
-        if not all(map(str.islower, values)):
-            return "others"
-        filler = language_of(own).filler_in(fold(own)).union(stems(" ".join(values)))
-        called = frozenset(chain.from_iterable(_names(shape) for shape, _ in known))
-        asked_for = set(own_words(own)) - filler
-        points = bool(own_words(own)) or holds_pronoun(own)
-        return "columns" if points and all(_is_called(one, called) for one in asked_for) else "something else"
+        return "something else" if _asks_for_some(asked) else _asks_by_words(asked.said[-1], known)
 
     def _read_for_rows(self, asked: Question, shapes: Sequence[TableShape]) -> Iterator[Reading]:
         """How the question reads in each table that may hold a row for it, where it may ask for rows."""
@@ -388,7 +391,7 @@ def _parts_for_rows(asked: Question, language: Language) -> tuple[str, ...]:
     if cue is not None:
         counted = cue.function == "count" and find_cue(asked.said) is None
         asks = any(pointing) or any(map(language.rows.search, parts[1:]))
-        parts = cue.parts if counted and asks else ()
+        parts = tuple(_joined(cue.parts)) if counted and asks else ()
     # They ask for what was asked for before them.
     return tuple("" if points else part for part, points in zip(parts, pointing, strict=False))
 
@@ -397,9 +400,40 @@ def _only_points(said: str, folded: str, language: Language) -> bool:
     return holds_pronoun(said) and not _said_of_others(folded, language)
 
 
+def _asks_by_words(
+    own: str, known: Sequence[tuple[TableShape, Vocabulary]]
+) -> Literal["columns", "something else", "others"]:
+    values = [str(value) for _, vocabulary in known for value in values_said(own, vocabulary)]
+    if not all(map(str.islower, values)):
+        return "others"
+    filler = language_of(own).filler_in(fold(own)).union(stems(" ".join(values)))
+    called = frozenset(chain.from_iterable(_names(shape) for shape, _ in known))
+    asked_for = set(own_words(own)) - filler
+    points = bool(own_words(own)) or holds_pronoun(own)
+    return "columns" if points and all(_is_called(one, called) for one in asked_for) else "something else"
+
+
+def _asks_for_some(asked: Question) -> bool:
+    """Whether a follow-up asks which of the rows before it are meant: "Which of them are paid?" and, behind a count,
+    "Who are they?". Which these are, not all rows that were shown tell."""
+    own = asked.said[-1]
+    if asks_alone(own):
+        return True
+    found = language_of(own).rows.search(fold(own))
+    behind = words(fold(own)[found.end() :])[:1] if found else []
+    if found and not own_words(" ".join(behind)):
+        return not language_words("computing", "which").keys().isdisjoint(words(found.group()))
+    cue = None if own_words(own) else find_cue(asked.said, before_rows=True)
+    return cue is not None and cue.function == "count"
+
+
 def _folded(said: Sequence[str]) -> tuple[str, ...]:
     """The parts of a question; those behind the first without what joins them, as "what about" does."""
-    return tuple(fold(without_connective(one) if at else one) for at, one in enumerate(said))
+    return tuple(map(fold, _joined(said)))
+
+
+def _joined(said: Sequence[str]) -> list[str]:
+    return [without_connective(one) if at else one for at, one in enumerate(said)]
 
 
 def _said_of_others(said: str, language: Language) -> set[str]:
@@ -410,7 +444,7 @@ def _said_of_others(said: str, language: Language) -> set[str]:
 
 def _readings(cue: Cue, known: Sequence[tuple[TableShape, Vocabulary]], asked: Question) -> list[Reading]:
     """How the question reads in each of the tables that are `known` and may hold a row for it."""
-    parts = [Part(*one) for one in zip(cue.parts, asked.said, strict=True)]
+    parts = [Part(*one) for one in zip(_joined(cue.parts), asked.said, strict=True)]
     read = (read_rows(parts, cue.language, *table) for table in known)
     return [found for found in read if found and may_match(found.shape, asked.filters)]
 
@@ -441,9 +475,8 @@ def _asks_to_list(asked: Question) -> bool:
     return not elliptic and any(map(language_of(asked.text).lists, map(fold, asked.said)))
 
 
-def _of_table(name: str | None, found: Sequence[SourceResult]) -> list[SourceResult]:
-    """Those of the rows that are of the table; all where none is."""
-    return [row for row in found if row.metadata["table"] == name] or [*found]
+def _of_tables(names: Collection[str | None], found: Sequence[SourceResult]) -> list[SourceResult]:
+    return [row for row in found if row.metadata["table"] in names]
 
 
 def _only_listed(asked: Question, tables: Sequence[TableShape]) -> str | None:
@@ -516,16 +549,47 @@ def _is_called(stem: str, names: frozenset[str]) -> bool:
     return stem in names or any(stem.startswith(one[:SAME_BEGINNING]) for one in names if len(one) >= LEAST_NAME)
 
 
-def _holds_one(row: SourceResult, left: Sequence[str]) -> bool:
-    """Whether a row holds one of the stems that are `left` over, or another form of it."""
-    text = " ".join([row.content, *map(str, row.metadata.values())])
-    held = {stem[:SAME_BEGINNING] for stem in stems(text)}
-    return any(stem[:SAME_BEGINNING] in held for stem in left)
+def _holds(row: SourceResult, left: Sequence[str], *, each: bool) -> bool:
+    """Whether a row holds one of the stems that are `left` over, or another form of it; with `each`, whether its cells
+    hold all of them, whatever its columns are called."""
+    cells = map(str, row.metadata.values())
+    held = {one[:SAME_BEGINNING] for one in stems(" ".join(cells if each else [row.content, *cells]))}
+    found = (one[:SAME_BEGINNING] in held for one in left)
+    return all(found) if each else any(found)
 
 
-def _unread(named: Sequence[Reading], said: Sequence[str]) -> dict[str, Any]:
-    """What none of the tables that are `named` holds, in the words of the last question that has one; empty where each
-    word is understood."""
-    unread = list(set(named[0].unread).intersection(*(found.unread for found in named))) if named else []
-    own = next(filter(None, (as_said(unread, one) for one in reversed(said))), [])
+def _unread_of(read: Reading, left: Sequence[str], said: Sequence[str], own: Sequence[SourceResult]) -> dict[str, Any]:
+    """What could not be read of the stems `left`, where none of the rows `own` holds it."""
+    # Of rows that meet a condition a doubt is told by the words that none holds: "still open".
+    behind = len(said) > 1
+    if not left or (read.conditions and not behind) or any(_holds(row, left, each=behind) for row in own):
+        return {}
+    return _unread([read], said, left) if behind else _unread([replace(read, left=[*left])], said)
+
+
+def _fits(row: SourceResult, read: Reading) -> bool:
+    """Whether a row meets all conditions, and holds each word that is left over but for other forms of the names of
+    their columns."""
+    left = [one for one in read.left_over if not _is_called(one, read.condition_stems)]
+    return _meets(row, read.conditions) and _holds(row, left, each=True)
+
+
+def _meets(row: SourceResult, conditions: Mapping[str, Any]) -> bool:
+    """Whether a row has in each column what the `conditions` say."""
+    return all(_is_met(row.metadata.get(name), said) for name, said in conditions.items())
+
+
+def _is_met(value: Any, said: Any) -> bool:
+    if isinstance(said, Mapping):
+        own = str(value)
+        return value is not None and str(said.get("gte", own)) <= own < str(said.get("lt", own + "~"))
+    return value in listed(said)
+
+
+def _unread(named: Sequence[Reading], said: Sequence[str], left: Sequence[str] | None = None) -> dict[str, Any]:
+    """What none of the tables that are `named` holds, or what is `left` over in the one, in the words of the last
+    question that has one; empty where each word is understood."""
+    if left is None:
+        left = list(set(named[0].unread).intersection(*(found.unread for found in named))) if named else []
+    own = next(filter(None, (as_said(left, one) for one in reversed(said))), [])
     return {"unread": own, "tables": [one.shape.name for one in named]} if own else {}

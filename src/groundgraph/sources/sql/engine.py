@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 from groundgraph.core.computation import ComputableTable, Proposal
 from groundgraph.core.errors import FilterInvalid, SchemaChanged, SourceUnavailable
-from groundgraph.core.evidence import SourceResult, changed
+from groundgraph.core.evidence import SourceResult, changed, is_stated
 from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.registry import nearest
@@ -205,11 +205,21 @@ class SqlEngine(ABC):
         question = Computable(with_digits(said, routed), asked.filters, tables.version, asked.top_k)
         if (note := self._computer.by_rule(question, routed, tables.shapes, _content_of_first(results))) is not None:
             return _behind_note(note, results)[: asked.top_k]
-        if selected := self._selected(question, routed, tables.shapes):
+        if selected := self._selected(question, routed, tables.shapes) or self._all_said_of(question, routed, results):
             return selected
         pointed = self._pointed_at(question, asked.cited, tables.shapes)
-        own = results if named or pointed else self._computer.named(question, routed, tables.shapes, results)
+        own = (
+            results if _is_answered(named, pointed) else self._computer.named(question, routed, tables.shapes, results)
+        )
         return [*pointed, *sorted(own, key=_is_empty)][: asked.top_k]
+
+    def _all_said_of(
+        self, question: Computable, routed: Sequence[TableShape], found: Sequence[SourceResult]
+    ) -> list[SourceResult]:
+        """The rows for several questions of which not every word was read; see `Computer.fitting`. None where the
+        search stopped at its limit, since others may fit as well."""
+        fitting = self._computer.fitting(question, routed, found) if len(found) < 2 * question.most else []
+        return list(map(_asked_for, fitting))[: question.most]
 
     def _selected(
         self, question: Computable, routed: Sequence[TableShape], tables: Sequence[TableShape]
@@ -368,6 +378,11 @@ def _content_of_first(results: Sequence[SourceResult]) -> str:
 def _behind_note(note: SourceResult, rows: Sequence[SourceResult]) -> list[SourceResult]:
     """What was computed alone; behind the word that something would have to be, what was found."""
     return [note] if note.metadata.get("computed") else [note, *sorted(rows, key=_is_empty)]
+
+
+def _is_answered(named: Collection[str], pointed: Sequence[SourceResult]) -> bool:
+    """Whether the question names rows by their keys, or asks something of those to which it points back."""
+    return bool(named) or any(is_stated(row.metadata) for row in pointed)
 
 
 def _asked_for(row: SourceResult) -> SourceResult:

@@ -73,6 +73,11 @@ class Reading:
         return any(set(name_stems(name)) <= set(self.left) for name in self.conditions)
 
     @property
+    def condition_stems(self) -> frozenset[str]:
+        """The stems of the names of columns with a condition."""
+        return frozenset(stem for name in self.conditions for stem in name_stems(name))
+
+    @property
     def is_whole(self) -> bool:
         """Whether each word is accounted for: by the table, by a column with a condition, by a value, or as filler."""
         return not self.left_over
@@ -80,9 +85,8 @@ class Reading:
     @property
     def left_over(self) -> list[str]:
         """The stems that are not accounted for."""
-        names = {stem for name in self.conditions for stem in name_stems(name)}
         rest = without_name(self.left, table_stems(self.shape))
-        return [stem for stem in rest if stem not in names and stem not in self.filler]
+        return [stem for stem in rest if stem not in self.condition_stems and stem not in self.filler]
 
     def of_column(self, tables: Sequence[TableShape]) -> Reading | None:
         """The reading without the column of texts that is asked for first, of which it names no value: of "Which
