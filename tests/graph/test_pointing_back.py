@@ -355,3 +355,24 @@ async def test_every_condition_holds_for_the_rows_of_a_follow_up(
     assert output["outcome"] == "answered"
     assert not has_doubt(output, Prompts())
     assert [one["quote"].split()[1] for one in output["citations"]] == rows
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("What is the phone of Dr. Sana Qureshi?", 'nothing in their column "phone"'),
+        ("In which room is Dr. Sana Qureshi?", ""),
+        ("What is the phone of Dr. Ivo Petrak?", ""),
+    ],
+)
+async def test_a_cell_that_is_empty_is_told(tmp_path: Path, question: str, told: str) -> None:
+    script = """CREATE TABLE doctors (id INTEGER PRIMARY KEY, name TEXT, room TEXT, phone TEXT);
+        INSERT INTO doctors VALUES (1, 'Dr. Sana Qureshi', 'P07', NULL), (2, 'Dr. Ivo Petrak', 'D03', '555-0102'),
+          (3, 'Dr. Leo Brandt', 'C14', '555-0104'), (4, 'Dr. Amy Foss', 'O02', '555-0105');
+        CREATE TABLE invoices (id INTEGER PRIMARY KEY, number TEXT, amount REAL);
+        INSERT INTO invoices VALUES (1, 'R-101', 120), (2, 'R-102', 310), (3, 'R-103', 95), (4, 'R-104', 60);"""
+    source = SqlSource(fill(tmp_path / "clinic.sqlite", script), name="clinic", index=":memory:")
+    output = await turns.ask(turns.build(sources=[source], base={"synthesis": {"style": "structured"}}), question)
+    assert output["outcome"] == "answered"
+    assert has_doubt(output, Prompts()) is bool(told)
+    assert [told in note for note in output["notes"]] == [True] * bool(told)

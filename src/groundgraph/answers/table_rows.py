@@ -54,12 +54,13 @@ class RowDoubt(NamedTuple):
     """Why rows may be no answer.
 
     Attributes:
-        why: the question names a column, `by_column`, and not which of its values is meant; it asks which rows
+        why: the question names a column, `by_column`, and not which of its values is meant; a column that is
+            empty in these rows, `by_empty`; it asks which rows
             something does not hold for, `by_negation`; or for a number of rows or of their values, `by_computing`.
         names: of the columns.
     """
 
-    why: Literal["by_column", "by_negation", "by_computing"]
+    why: Literal["by_column", "by_empty", "by_negation", "by_computing"]
     names: list[str]
 
 
@@ -98,8 +99,23 @@ def doubt_of_rows(question: str, rows: Sequence[SourceResult]) -> RowDoubt | Non
         return RowDoubt("by_negation", [])
     if find_cue([question]) is not None and not _names_number(question, cells):
         return RowDoubt("by_computing", [])
+    return _doubt_of_columns(question, rows, cells)
+
+
+def _doubt_of_columns(
+    question: str, rows: Sequence[SourceResult], cells: Sequence[Mapping[str, str]]
+) -> RowDoubt | None:
+    if empty := _empty_columns(question, rows):
+        return RowDoubt("by_empty", empty)
     names = [column for column in cells[0] if _is_open(question, column, [one.get(column, "") for one in cells])]
     return RowDoubt("by_column", names) if names else None
+
+
+def _empty_columns(question: str, rows: Sequence[SourceResult]) -> list[str]:
+    """The columns that `question` names in which none of `rows` has a value."""
+    said = set(stems(question))
+    empty = set.intersection(*({name for name, value in row.metadata.items() if value in (None, "")} for row in rows))
+    return sorted(name for name in empty if said.issuperset(name_stems(name) or [""]))
 
 
 def _names_number(question: str, rows: Sequence[Mapping[str, str]]) -> bool:

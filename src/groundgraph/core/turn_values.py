@@ -147,7 +147,7 @@ class Retrieval(TypedDict):
     elapsed_ms: float
 
 
-Doubted = Literal["by_column", "by_negation", "by_computing", "by_part", "by_number", "apart"]
+Doubted = Literal["by_column", "by_empty", "by_negation", "by_computing", "by_part", "by_number", "apart"]
 """Why an answer may be none though the evidence holds the words of the question: these name a column of rows and none
 of its values, or ask which rows something does not hold for, or ask something else too, of which the evidence holds too
 little, or ask for a number, which is none only if no quote holds one, or stand apart from what was asked before."""
