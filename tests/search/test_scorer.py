@@ -95,6 +95,9 @@ def test_what_is_headed_by_the_subject_comes_before_what_speaks_of_it_more_often
     use = ("b", "migration new migration old migration", "django\nsquash migration")
     found = Scorer(question).best_texts([definition, use])
     assert found["a"].lexical > found["b"].lexical
+    # The number of a section says nothing of what it is about.
+    numbered = ("a", definition[1], "django\n1 3 migration")
+    assert Scorer(question).best_texts([numbered])["a"].lexical > found["b"].lexical
 
 
 def test_a_passage_is_as_good_as_the_best_of_its_texts():

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice, pairwise
+from itertools import dropwhile, islice, pairwise
 from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -449,7 +449,8 @@ class Scorer:
     def _is_headed(self, above: str) -> bool:
         """Whether the lowest heading says what the question asks about, and nothing else: "Refresh tokens" over what
         answers "What is a refresh token?", which speaks of them less often than what uses them."""
-        lowest = above.rpartition("\n")[2].split()
+        # The number of a section says nothing of what it is about.
+        lowest = list(dropwhile(str.isdecimal, above.rpartition("\n")[2].split()))
         return bool(lowest) and {self._forms.get(stem, stem) for stem in lowest} == self._subject
 
     def _lifted(self, passage: Passage) -> Passage:
