@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any, Literal
 
 from groundgraph.core.evidence import NEEDS, SourceResult, jsonable
+from groundgraph.core.filters import matches
 from groundgraph.core.latest import Latest
 from groundgraph.sources.sql.any_database import ComputingDatabase, Version
 from groundgraph.sources.sql.compute import Computation, compute, is_fit
@@ -571,19 +572,7 @@ def _fits(row: SourceResult, read: Reading) -> bool:
     """Whether a row meets all conditions, and holds each word that is left over but for other forms of the names of
     their columns."""
     left = [one for one in read.left_over if not _is_called(one, read.condition_stems)]
-    return _meets(row, read.conditions) and _holds(row, left, each=True)
-
-
-def _meets(row: SourceResult, conditions: Mapping[str, Any]) -> bool:
-    """Whether a row has in each column what the `conditions` say."""
-    return all(_is_met(row.metadata.get(name), said) for name, said in conditions.items())
-
-
-def _is_met(value: Any, said: Any) -> bool:
-    if isinstance(said, Mapping):
-        own = str(value)
-        return value is not None and str(said.get("gte", own)) <= own < str(said.get("lt", own + "~"))
-    return value in listed(said)
+    return matches(read.conditions, row.metadata) and _holds(row, left, each=True)
 
 
 def _unread(named: Sequence[Reading], said: Sequence[str], left: Sequence[str] | None = None) -> dict[str, Any]:
