@@ -54,9 +54,9 @@ class RowDoubt(NamedTuple):
     """Why rows may be no answer.
 
     Attributes:
-        why: the question names a column, `by_column`, and not which of its values is meant; a column that is
-            empty in these rows, `by_empty`; it asks which rows
-            something does not hold for, `by_negation`; or for a number of rows or of their values, `by_computing`.
+        why: the question names a column, `by_column`, and not which of its values is meant; one that is empty in these
+            rows, `by_empty`; it asks which rows something does not hold for, `by_negation`; or for a number of rows or
+            of their values, `by_computing`.
         names: of the columns.
     """
 

@@ -299,7 +299,7 @@ def _check(answer: CheckedAnswer, draft: Draft, settings: Settings, options: Opt
     flags, quotes = check_answer(answer, draft, policies, require_citations=options.require_citations)
     quotes += draft["quotes"] or []
     # What no model wrote stands in the evidence word for word.
-    score = round(_support(answer) if answer.written else float(answer.cited > 0), 4)
+    score = round(lexical_support(answer) if answer.written else float(answer.cited > 0), 4)
     verdict = verdict_of(flags, policies, repaired=draft["repaired"] or not answer.written)
     return {
         **EMPTY_CHECK,
@@ -338,7 +338,3 @@ def _repetition(written: str) -> list[Flag]:
         return []
     beginning = " ".join(written[again : again + 60].split())
     return [{"kind": "repetitive", "sentence": "", "detail": f"the model repeats itself from “{beginning}” on"}]
-
-
-def _support(answer: CheckedAnswer) -> float:
-    return lexical_support(answer)

@@ -123,13 +123,11 @@ class WorkParts:
     @cached_property
     def counter(self) -> TokenCounter:
         """What counts the tokens of a context."""
-
         return TokenCounter(self.chat_model)
 
     @cached_property
     def budgets(self) -> list[Budget]:
         """What a context of this path may take up."""
-
         return budgets_of(self.settings, self.way, self.counter, self.chat_model)
 
 
