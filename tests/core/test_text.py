@@ -6,7 +6,7 @@ import threading
 import unicodedata
 
 import pytest
-from growth import cpu_seconds
+from growth import cpu_seconds, growth
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -15,6 +15,7 @@ from groundgraph.text.words import (
     detect_language,
     fold,
     language_data,
+    normalized,
     query_stems,
     sentences,
     stem,
@@ -61,6 +62,22 @@ def test_folding_ignores_case_and_normal_form_of_what_is_typed(text):
 )
 def test_folding_examples(text, folded):
     assert fold(text) == folded
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC"])
+@pytest.mark.parametrize(
+    "said", ["Ça va très bien, й и ё. ", "がぎぐ\u3099", "한국어\u1112\u1161\u11ab", "e\u0301", "…"]
+)
+@pytest.mark.parametrize("before", ["", "a", "ab "])
+def test_a_long_text_has_the_normal_form_that_it_has_as_a_whole(form, said, before):
+    text = before + said * 500
+    assert normalized(form, text) == unicodedata.normalize(form, text)
+
+
+@pytest.mark.parametrize("marks", ["\u0301\u0316", "\u0316", "…"])
+@pytest.mark.covers("L20")
+def test_a_long_run_of_marks_is_folded_in_linear_time(marks):
+    assert growth(fold, lambda size: "a" + "\u0301" * (size // 2) + marks * (size // 2), (20_000, 80_000)) == ""
 
 
 @given(st.one_of(ANY, MARKED))

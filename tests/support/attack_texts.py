@@ -15,7 +15,7 @@ _PIECES = [
     "word ", "Word ", "ab. ", "[1]", "[1] ", '"a" ', "“", "| a | b |\n", "- a\n", "# a\n", "a\n\n", "1. a\n", "$5 ",
     "1,000", "1.5 ", "[a](b)", "![a](b)", "[a]: b\n", "<a>", "<a ", "http://a.b/ ", "```\n", "`a", "a-", "a.b",
     "a/b", "12:", "& ", "&amp;", "> ", "漢字。", "й ", "е́", "(a", "{a: ", '{"a":', '\\"', "** ", "__a", "the ",
-    "not ", "a's ", "Mr. ", "1-1-", "\r\n", "a: b\n", "a=1;",
+    "not ", "a's ", "Mr. ", "1-1-", "\r\n", "a: b\n", "a=1;", "\u0301\u0316", "한글",
 ]  # fmt: skip
 _REPEATS = frozenset(["MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"])
 _MOST_LETTERS = 16

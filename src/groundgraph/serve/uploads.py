@@ -7,7 +7,6 @@ import filecmp
 import os
 import re
 import secrets
-import unicodedata
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from groundgraph.resilience.blocking import run_blocking
 from groundgraph.serve.conversations import User
 from groundgraph.serve.request import message_of
 from groundgraph.settings.settings import Settings
+from groundgraph.text.words import normalized
 
 Ingest = Callable[[User, str], AsyncGenerator[tuple[str, Any]]]
 """Takes the file at a path in for a user; tells what the ingest graph streams in the modes `custom` and `values`."""
@@ -129,7 +129,7 @@ def checked_name(name: str) -> str:
     Raises:
         InputInvalid: it would lead elsewhere, hide the file, or is of no type that is read.
     """
-    name = unicodedata.normalize("NFC", name)
+    name = normalized("NFC", name)
     if media_type_of(name) is None:
         known = " ".join(sorted(MEDIA_TYPES))
         raise InputInvalid(f"Documents of this type are not read. These are: {known}.")

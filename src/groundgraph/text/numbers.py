@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from groundgraph.text.follow_up import language_words
-from groundgraph.text.words import fold, is_cyrillic, read_data, words
+from groundgraph.text.words import fold, is_cyrillic, normalized, read_data, words
 
 Unit = tuple[str, float]
 
@@ -76,7 +75,7 @@ def _symbols() -> dict[str, Unit]:
 
 def _plain(sign: str) -> str:
     """A sign as it is looked up: µ is two characters of Unicode, ² a 2, and "° C" has a blank."""
-    return unicodedata.normalize("NFKC", sign).replace("° ", "°")
+    return normalized("NFKC", sign).replace("° ", "°")
 
 
 def _with_prefix(word: str) -> Unit | None:

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import chain, filterfalse, pairwise
-from typing import Any
+from typing import Any, Literal
 
 import Stemmer
 import yaml
@@ -72,6 +72,10 @@ _MARKED_YE = re.compile(r"е[\u0300-\u036f]+")
 _MARKS = re.compile(r"[\u0300-\u036f\u00ad\u200d\u2060\ufe0f\ufeff]+")
 _MIXED = re.compile(r"[a-z][\u0400-\u04ff]|[\u0400-\u04ff][a-z]|[0-9][\u0400-\u04ff]|[\u0400-\u04ff][0-9]")
 _DIGIT = re.compile(r"[0-9]")
+_PIECE_LENGTH = 500
+# Up to a space; else up to what does not combine with the character before, as marks and the vowels of Hangul do.
+_PIECE = rf"[\s\S]{{1,{_PIECE_LENGTH}}}"
+_PIECES = re.compile(rf"{_PIECE}(?!\S)|{_PIECE}(?![\u0300-\u036f\u1160-\u11ff\u3099\u309a])|{_PIECE}")
 # Letters that look the same, small or large, in both scripts.
 _LATIN, _LOOK_ALIKES = "abcehkmoptxy", "авсенкмортху"
 _TO_CYRILLIC = str.maketrans(_LATIN, _LOOK_ALIKES)
@@ -131,14 +135,25 @@ def stop_words() -> frozenset[str]:
     return words.union(*(language_data(language, "stop_words") for language in own))
 
 
+def normalized(form: Literal["NFC", "NFD", "NFKC"], text: str) -> str:
+    """`text` in a normal form of Unicode, in a time that grows with its length.
+
+    `unicodedata` sorts the marks behind a letter by insertion and lets its result grow by ten characters at a time,
+    which for a long run of marks or of "…" takes the square of its length: so a long text is taken in pieces, between
+    words where it has any.
+    """
+    if len(text) <= _PIECE_LENGTH:
+        return unicodedata.normalize(form, text)
+    return "".join(unicodedata.normalize(form, piece) for piece in _PIECES.findall(text))
+
+
 def fold(text: str) -> str:
     """`text` as it is compared: see the module's first lines."""
     if text.isascii():
         return text.lower()
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    decomposed = unicodedata.normalize("NFD", folded)
+    decomposed = normalized("NFD", normalized("NFKC", text).casefold())
     decomposed = _MARKED_YE.sub(lambda ye: ye.group().replace("\u0308", ""), decomposed)
-    return unicodedata.normalize("NFC", _LATIN_ACCENTS.sub("", decomposed))
+    return normalized("NFC", _LATIN_ACCENTS.sub("", decomposed))
 
 
 def words(text: str) -> list[str]:

@@ -8,7 +8,6 @@ the question's stems as an embedded knowledge base computes it. `rank` puts them
 from __future__ import annotations
 
 import asyncio
-import unicodedata
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -19,7 +18,7 @@ from groundgraph.sources.weaviate.address import queries
 from groundgraph.sources.weaviate.shape import PropertyMapping
 from groundgraph.sources.weaviate.statistics import Statistics, cosines
 from groundgraph.text.wording import code_name_stems
-from groundgraph.text.words import WORD, query_stems, stem, stems, words
+from groundgraph.text.words import WORD, normalized, query_stems, stem, stems, words
 
 if TYPE_CHECKING:
     from weaviate.collections import CollectionAsync
@@ -68,7 +67,7 @@ def terms_of(text: str, *, stored_stems: bool, tokenization: str = "") -> Terms:
         return Terms(found, {own: [own] for own in found}, code_name_stems(text))
     sent: dict[str, list[str]] = {own: [] for own in found}
     # As they are written: Weaviate keeps accents and the letter ё, which stems do not have.
-    plain = unicodedata.normalize("NFC", text)
+    plain = normalized("NFC", text)
     for written in dict.fromkeys([*WORD.findall(plain), *_between_spaces(plain, tokenization)]):
         for own in {stem(word) for word in words(written)}:
             if own in sent:

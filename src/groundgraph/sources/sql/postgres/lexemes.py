@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
@@ -33,7 +32,7 @@ from groundgraph.sources.sql.postgres.conditions import where
 from groundgraph.sources.sql.postgres.introspect import selected
 from groundgraph.sources.sql.shape import TableShape
 from groundgraph.sources.sql.sql_dialect import TEXT_INDEX, from_clause
-from groundgraph.text.words import WORD, stem, stop_words, words
+from groundgraph.text.words import WORD, normalized, stem, stop_words, words
 
 # The statement that finds the candidates for a question with PostgreSQL's full-text index.
 #
@@ -248,7 +247,7 @@ def spellings(question: str) -> dict[str, list[str]]:
     skip = stop_words()
     found: dict[str, list[str]] = {}
     common: dict[str, list[str]] = {}
-    for written in WORD.findall(unicodedata.normalize("NFKC", question).casefold()):
+    for written in WORD.findall(normalized("NFKC", question).casefold()):
         # Once, and none twice: a text without spaces is one such, and has as many words as letters.
         upper = () if written.isascii() else dict.fromkeys((written.capitalize(), written.upper()))
         capitals = [form for form in upper if form != written]
