@@ -15,16 +15,15 @@ from groundgraph.core.registry import nearest
 from groundgraph.settings.knowledge_base import CustomSchemaSettings, KnowledgeBaseSettings
 from groundgraph.settings.search import SourceEntry
 from groundgraph.settings.settings import Settings
-from groundgraph.sources.check_options import field_problems
+from groundgraph.sources.check_options import declared_fields, field_problems
 from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.knowledge_base import EmbeddedStore
-from groundgraph.sources.knowledge_base.source import DEFAULT_PATH, declared_fields
+from groundgraph.sources.knowledge_base.source import DEFAULT_PATH
 from groundgraph.sources.weaviate_base import WeaviateStore
 from groundgraph.sources.weaviate_base.collections import BasePlace
 
 if TYPE_CHECKING:
     from groundgraph.sources.weaviate.client import WeaviateConnection
-    from groundgraph.sources.weaviate_base.collections import BasePlace
 
 
 # The fields by which a knowledge base can be filtered: those of documents, and those of every custom schema.
@@ -185,17 +184,16 @@ def with_base_fields(options: SourceOptions, settings: Settings) -> SourceOption
     Raises:
         ConfigurationError: a custom schema cannot work, or the entry's fields are none.
     """
-
-    fields = {**base_fields(settings.knowledge_base or KnowledgeBaseSettings()), **declared_fields(options)}
+    own, _ = declared_fields(options.options.get("fields"), f"{options.key}.fields")
+    fields = {**base_fields(settings.knowledge_base or KnowledgeBaseSettings()), **own}
     return replace(options, options={**options.options, "fields": fields}) if fields else options
 
 
 def _of_entry(settings: Settings, number: int) -> KnowledgeBaseFile:
-
     entry = settings.sources[number]
-    options = SourceOptions(entry.name, entry.options, settings.base_dir, f"sources[{number}]")
     path = settings.at(Path(str(entry.options.get("path") or DEFAULT_PATH)))
-    return KnowledgeBaseFile(entry.name, path, declared_fields(options), weaviate_place(settings, number))
+    fields, _ = declared_fields(entry.options.get("fields"), f"sources[{number}].fields")
+    return KnowledgeBaseFile(entry.name, path, fields, weaviate_place(settings, number))
 
 
 # The store of a configuration whose knowledge base is in Weaviate.

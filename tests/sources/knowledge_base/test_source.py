@@ -258,7 +258,7 @@ def test_both_type_names_build_the_source_without_opening_anything(kind):
     ("given", "message"),
     [
         ({"pth": "x"}, r"sources\[0\]\.pth: .*Did you mean 'path'"),
-        ({"fields": ["year"]}, r"sources\[0\]\.fields: must map"),
+        ({"fields": ["year"]}, r"sources\[0\]\.fields: must list"),
         ({"fields": {"year": {"type": "int"}}}, "field type 'int'"),
     ],
 )

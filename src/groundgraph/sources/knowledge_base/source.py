@@ -15,7 +15,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.search.rank import RankedPassage, query_vector, wants_vector
 from groundgraph.search.topics import Outline, PassageVectors, Place
-from groundgraph.sources.check_options import field_problems, fields_by_name, is_number, unknown_names
+from groundgraph.sources.check_options import declared_fields, is_number, unknown_names
 from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks
 from groundgraph.sources.knowledge_base.chained_source import DEFAULT_NAME, ChainedOptions, ChainedSource
@@ -217,28 +217,12 @@ def arguments_of(entry: SourceOptions, known: Sequence[str]) -> ChainedOptions:
         raise ConfigurationError(problems)
     return ChainedOptions(
         name=entry.name,
-        fields=declared_fields(entry),
+        fields=declared_fields(entry.options.get("fields"), f"{entry.key}.fields")[0],
         description=str(entry.options.get("description") or ""),
         embedder=entry.embedder,
         query_chains=entry.query_chains,
         vector_weight=_vector_weight(entry),
     )
-
-
-def declared_fields(entry: SourceOptions) -> dict[str, dict[str, Any]]:
-    """The fields that an entry declares, by name.
-
-    Raises:
-        ConfigurationError: they are neither a mapping nor a list of mappings with `name`.
-    """
-    fields = fields_by_name(entry.options.get("fields") or {})
-    if fields is None:
-        raise ConfigurationError(
-            [Problem(f"{entry.key}.fields", "must map each field to its type, such as `year: {type: integer}`")]
-        )
-    if problems := field_problems(fields, f"{entry.key}.fields"):
-        raise ConfigurationError(problems)
-    return fields
 
 
 def _vector_weight(entry: SourceOptions) -> float:
