@@ -281,16 +281,26 @@ def _shown_with_block(text: str, blocks: Sequence[Block]) -> bool:
     return own.kind in _IN_LINES or (len(blocks) > 1 and _introduces(text, own, blocks[1]))
 
 
+# A name, and behind its colon what it has.
+_VALUE = re.compile(r"[^\n:]{2,40}:[*`_]*[ \t]+[*`_\"'(]*\w[^\n]*")
+
+
 @lru_cache(maxsize=1024)
 def answering_alone(shape: Shape) -> frozenset[Block]:
-    """The paragraphs that, however short, are all there is below their heading: the answers of a list of questions."""
+    """The paragraphs that are no fragment, however short: what is all there is below its heading, as in the answers of a
+    list of questions, and the value of a name, such as "Default: 16"."""
     told = [block for block in blocks_of(shape) if not block.aside]
     around = zip(told, told[1:], [*told[2:], None], strict=False)
     return frozenset(
         one
         for before, one, after in around
-        if before.kind == "heading" and one.kind == "prose" and (after is None or after.kind == "heading")
+        if one.kind == "prose"
+        and ((before.kind == "heading" and (after is None or after.kind == "heading")) or _is_value(shape.text, one))
     )
+
+
+def _is_value(text: str, block: Block) -> bool:
+    return _VALUE.fullmatch(text, block.start, block.end) is not None
 
 
 def has_lines(shape: Shape, start: int, end: int) -> bool:

@@ -22,7 +22,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.text.follow_up import asks_for_number, language_words, stems_asking
 from groundgraph.text.numbers import holds_number
 from groundgraph.text.original import masked_line
-from groundgraph.text.wording import dotted_names, held_codes, named_codes
+from groundgraph.text.wording import code_name_stems, dotted_names, held_codes, named_codes
 from groundgraph.text.words import spaced, stem
 
 # What a stem of the question counts that the title or the heading path holds in place of the sentence.
@@ -73,6 +73,13 @@ class Asked:
         """The stems that do not only say how it asks, units of time among them; all where no others are."""
         return self.stems - (stems_asking(self.question) - _unit_stems()) or self.stems
 
+    @cached_property
+    def topics(self) -> frozenset[frozenset[str]]:
+        """What a heading or a term may say and nothing else, to be about what is asked: the subject, or a name of code.
+        """
+        names = map(frozenset, code_name_stems(self.question))
+        return frozenset([self.subject, *names, *map(stems_of, self.dotted)])
+
     @classmethod
     def of(cls, question: str, evidence: Sequence[SourceResult], behind: str = "") -> Asked:
         """What `question` asks of `evidence`; `behind` is the question that it leans on, whose words count less."""
@@ -106,12 +113,12 @@ class Asked:
         return CODED * held / (len(self.codes) + len(self.dotted)) if held else 0.0
 
     def defined(self, sentence: Sentence, text: str) -> float:
-        """What a `sentence`, as it stands in `text`, gains where it tells of the term that is all that is asked about.
-        In code such a line gives a value."""
-        if not sentence.quotable or not sentence.stems >= self.subject:
+        """What a `sentence`, as it stands in `text`, gains where it tells of a term that is one of the topics. In code
+        such a line gives a value."""
+        if not sentence.quotable or not any(sentence.stems >= topic for topic in self.topics):
             return 0.0
         found = _TERM.match(text, sentence.start, sentence.end)
-        return HEADED if found and stems_of(found[1]) == self.subject else 0.0
+        return HEADED if found and stems_of(found[1]) in self.topics else 0.0
 
     def nearness(self, result: SourceResult, count: int) -> Sequence[float]:
         """The cosines of the `count` sentences of `result`; 0 where they are not known."""
@@ -176,7 +183,7 @@ def _headed(asked: Asked, evidence: Sequence[SourceResult]) -> dict[int, float]:
     headed = {
         label: one
         for label, one in enumerate(evidence, 1)
-        if asked.subject in _under(*_names(one), Shape.of(one).heading)[1]
+        if not asked.topics.isdisjoint(_under(*_names(one), Shape.of(one).heading)[1])
     }
     gains = dict.fromkeys(headed, HEADED)
     places = sorted(
@@ -208,7 +215,7 @@ def _candidates_in(
     held_by_one = max(weights, default=0.0) / asked.total + asked.marked(content, shape.heading)
     own_sentences = sentences_of(content, shape.running)
     terms = [asked.defined(one, content) for one in own_sentences]
-    most = asked.share(named) * TOPIC + held_by_one + LEAD + about + max(terms, default=0.0) + NEAR * closest
+    most = asked.share(named) + held_by_one + LEAD + about + max(terms, default=0.0) + NEAR * closest
     if most * discount < least:
         return []
     blocks = sentence_blocks(shape)
@@ -224,7 +231,8 @@ def _candidates_in(
         near = cosine if cosine >= NEAR_ENOUGH else 0.0
         if (shown or says) and (weight or named or near):
             said = content[sentence.start : sentence.end]
-            topic = TOPIC * asked.share(only_named) if (only_named := named - sentence.stems) else 0.0
+            told = 1.0 if headed else TOPIC
+            topic = told * asked.share(only_named) if (only_named := named - sentence.stems) else 0.0
             share = weight / asked.total + topic
             worth = (share + LEAD / place + about + asked.marked(said, shape.heading) + term + NEAR * cosine) * (
                 discount * (1.0 if says or _stands_alone(sentence, said) else IN_BLOCK)

@@ -447,11 +447,13 @@ class Scorer:
         return score / self._whole
 
     def _is_headed(self, above: str) -> bool:
-        """Whether the lowest heading says what the question asks about, and nothing else: "Refresh tokens" over what
-        answers "What is a refresh token?", which speaks of them less often than what uses them."""
+        """Whether the lowest heading says what the question asks about, or is a name of code in it, and nothing else:
+        "Refresh tokens" over what answers "What is a refresh token?", which speaks of them less often than what uses
+        them."""
         # The number of a section says nothing of what it is about.
         lowest = list(dropwhile(str.isdecimal, above.rpartition("\n")[2].split()))
-        return bool(lowest) and {self._forms.get(stem, stem) for stem in lowest} == self._subject
+        about = {self._forms.get(stem, stem) for stem in lowest} == self._subject
+        return bool(lowest) and (about or tuple(lowest) in self._names)
 
     def _lifted(self, passage: Passage) -> Passage:
         own = passage.own_lexical
