@@ -461,6 +461,32 @@ def test_below_a_heading_that_names_a_code_a_sentence_need_not_hold_it():
     assert worth("max_threads") > worth("threads: max") + CODED / 2
 
 
+def below(heading: str, content: str) -> SourceResult:
+    return SourceResult(content, "id", "docs", "memory", metadata={"headings": [heading], "section": heading})
+
+
+def test_the_value_of_a_name_is_quoted_though_it_is_short():
+    told = below(
+        "max_requests", "Default: 16\n\nThe largest number that is sent at the same time to one server.\n\nOften 8."
+    )
+    (quote,) = select_quotes("What is the default of max_requests?", [told], limit=1)
+    assert quote.text.startswith("Default: 16")
+
+
+def test_below_a_heading_that_is_all_that_is_asked_a_sentence_need_not_repeat_it():
+    use = "Many set max_requests in a file that all workers read, and max_requests in another one."
+    told = below("max_requests", f"The most that a worker serves before it starts anew.\n\n{use} {'Or not so. ' * 9}")
+    (quote,) = select_quotes("What does max_requests do?", [told], limit=1)
+    assert quote.text.startswith("The most that a worker serves")
+
+
+def test_what_tells_of_a_file_as_its_term_comes_before_what_uses_it():
+    entries = "* ``setup.cfg`` - the options of all tools.\n* ``env.py`` - a script that is run with each command."
+    told = result(f"The file env.py is read by the env.py of the parent.\n\n{entries}")
+    (quote,) = select_quotes("What is the env.py file?", [told], limit=1)
+    assert "a script that is run with each command" in quote.text
+
+
 @pytest.mark.parametrize(
     ("question", "begins"),
     [("Who greases the bearing?", "The bearing"), ("Which seals are below the application?", "application")],

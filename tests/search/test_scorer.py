@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.search.rank import HEADED, K1, Question, Rule, Scorer
+from groundgraph.search.rank import HEADED, K1, Question, Rule, Scorer, stems_in, written_above
 from groundgraph.sources.sql.search_rows import ROWS
 from groundgraph.text.words import bm25, coverage, idf
 
@@ -79,14 +79,26 @@ def test_a_text_of_average_length_that_holds_each_word_once_scores_1(question, f
 
 
 @pytest.mark.covers("K10")
-@given(questions(), TEXTS, TEXTS, TEXTS)
-def test_a_lowest_heading_that_says_all_that_is_asked_about_adds_its_worth_and_no_other_does(
-    question, body, higher, lowest
+@given(questions(), TEXTS, TEXTS, TEXTS, st.lists(TEXTS.filter(bool), max_size=3))
+def test_a_lowest_heading_or_a_term_that_says_all_that_is_asked_about_adds_its_worth_and_nothing_else_does(
+    question, body, higher, lowest, terms
 ):
-    scorer, above = Scorer(question), f"{' '.join(higher)}\n{' '.join(lowest)}"
-    headed = bool(question.stems) and set(lowest) == set(question.stems)
+    scorer, above = Scorer(question), written_above([higher, lowest], terms)
+    assert stems_in(above) == [*higher, *lowest]
+    headed = bool(question.stems) and any(set(said) == set(question.stems) for said in (lowest, *terms))
     best = scorer.best_texts([("a", " ".join(body), above)])["a"]
     assert best.lexical == pytest.approx(scorer.score(body, [*higher, *lowest]) + (HEADED if headed else 0.0))
+
+
+def test_what_is_headed_by_a_name_of_code_comes_before_what_uses_it_whatever_else_is_asked_of_it():
+    stems = ["default", "max", "connect"]
+    question = Question(stems, dict.fromkeys(stems, 2), 30, 8.0, names=[("max", "connect")])
+    setting = ("a", "default 16 largest number", "set\nmax connect")
+    use = ("b", "max connect per host default max connect", "set\nmax connect per host")
+    found = Scorer(question).best_texts([setting, use])
+    assert found["a"].lexical > found["b"].lexical
+    reversed_words = Scorer(question).best_texts([("a", setting[1], "set\nconnect max")])
+    assert reversed_words["a"].lexical < found["a"].lexical
 
 
 def test_what_is_headed_by_the_subject_comes_before_what_speaks_of_it_more_often():

@@ -11,7 +11,7 @@ from groundgraph.core.document import Chunk, Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument
 from groundgraph.ingest.chunkers import HeadingChunker
-from groundgraph.search.rank import Question
+from groundgraph.search.rank import Question, stems_in
 from groundgraph.sources.knowledge_base import EmbeddedStore
 from groundgraph.sources.knowledge_base.schema import word_index
 
@@ -69,7 +69,7 @@ async def fill(path: Path, documents: Iterable[Document], *, embedder: Embedder 
 def check_counts(path: Path) -> None:
     connection = sqlite3.connect(path)
     rows = connection.execute("SELECT stems, heading_stems FROM texts").fetchall()
-    stems = [[*body.split(), *headings.split()] for body, headings in rows]
+    stems = [[*body.split(), *stems_in(above)] for body, above in rows]
     df = Counter(stem for chunk in stems for stem in set(chunk))
     assert dict(connection.execute("SELECT term, df FROM terms")) == dict(df)
     assert connection.execute("SELECT texts, stems FROM state").fetchone() == (

@@ -29,6 +29,7 @@ from groundgraph.answers.sentence_index import (
 )
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.original import masked_line
+from groundgraph.text.wording import TERM
 from groundgraph.text.words import sentences
 
 # A paragraph up to this length is shown whole, of a longer one the sentences that answer.
@@ -281,26 +282,26 @@ def _shown_with_block(text: str, blocks: Sequence[Block]) -> bool:
     return own.kind in _IN_LINES or (len(blocks) > 1 and _introduces(text, own, blocks[1]))
 
 
-# A name, and behind its colon what it has.
-_VALUE = re.compile(r"[^\n:]{2,40}:[*`_]*[ \t]+[*`_\"'(]*\w[^\n]*")
-
-
 @lru_cache(maxsize=1024)
 def answering_alone(shape: Shape) -> frozenset[Block]:
-    """The paragraphs that are no fragment, however short: what is all there is below its heading, as in the answers of a
-    list of questions, and the value of a name, such as "Default: 16"."""
+    """The paragraphs that are no fragment, however short: what is all there is below its heading, as in a list of
+    questions with answers, and the value of a name, such as "Default: 16"."""
     told = [block for block in blocks_of(shape) if not block.aside]
-    around = zip(told, told[1:], [*told[2:], None], strict=False)
+    around = zip([None, *told], told, [*told[1:], None], strict=False)
     return frozenset(
         one
         for before, one, after in around
-        if one.kind == "prose"
-        and ((before.kind == "heading" and (after is None or after.kind == "heading")) or _is_value(shape.text, one))
+        if one.kind == "prose" and (_is_all_below(before, after) or _is_value(shape.text[one.start : one.end]))
     )
 
 
-def _is_value(text: str, block: Block) -> bool:
-    return _VALUE.fullmatch(text, block.start, block.end) is not None
+def _is_all_below(before: Block | None, after: Block | None) -> bool:
+    headed = before is not None and before.kind == "heading"
+    return headed and (after is None or after.kind == "heading")
+
+
+def _is_value(text: str) -> bool:
+    return "\n" not in text and TERM.match(text) is not None
 
 
 def has_lines(shape: Shape, start: int, end: int) -> bool:

@@ -22,7 +22,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.text.follow_up import asks_for_number, language_words, stems_asking
 from groundgraph.text.numbers import holds_number
 from groundgraph.text.original import masked_line
-from groundgraph.text.wording import code_name_stems, dotted_names, held_codes, named_codes
+from groundgraph.text.wording import TERM, code_name_stems, dotted_names, held_codes, named_codes
 from groundgraph.text.words import spaced, stem
 
 # What a stem of the question counts that the title or the heading path holds in place of the sentence.
@@ -51,9 +51,6 @@ NUMBERED = 0.15
 NEAR, NEAR_ENOUGH = 1.0, 0.3
 # What counts of a sentence that says something only together with its block: a line of code has words by chance.
 IN_BLOCK = 0.5
-# A term and what sets it apart from what is told of it: a colon, a dash, or a line of its own above one that is set in
-# far enough for no paragraph.
-_TERM = re.compile(r"([^\n:–—]{2,60}?)[*`_]*(?:\n?:[*`_]*\s| [–—-] |\n {4,})")
 _NUMBERING = re.compile(r"\A\s*(?:[A-Z\d]{1,3}\.)+(?:\d+\.?)?\s")
 
 
@@ -75,8 +72,7 @@ class Asked:
 
     @cached_property
     def topics(self) -> frozenset[frozenset[str]]:
-        """What a heading or a term may say and nothing else, to be about what is asked: the subject, or a name of code.
-        """
+        """What a heading or a term says, and nothing else, that is about what is asked: the subject, a name of code."""
         names = map(frozenset, code_name_stems(self.question))
         return frozenset([self.subject, *names, *map(stems_of, self.dotted)])
 
@@ -117,7 +113,7 @@ class Asked:
         such a line gives a value."""
         if not sentence.quotable or not any(sentence.stems >= topic for topic in self.topics):
             return 0.0
-        found = _TERM.match(text, sentence.start, sentence.end)
+        found = TERM.match(text, sentence.start, sentence.end)
         return HEADED if found and stems_of(found[1]) in self.topics else 0.0
 
     def nearness(self, result: SourceResult, count: int) -> Sequence[float]:

@@ -159,7 +159,7 @@ class HeadingChunker:
     @property
     def signature(self) -> str:
         """See `Chunker.signature`."""
-        return f"headings 5 {self.max_chunk_size} {self.min_chunk_size}"
+        return f"headings 6 {self.max_chunk_size} {self.min_chunk_size}"
 
     def __call__(self, document: Document, /) -> list[Chunk]:
         """The chunks of `document` in order."""

@@ -356,6 +356,27 @@ CHUNKS = Rule()
 HEADED = 0.5
 
 
+_ENTRIES = "\n\n"
+
+
+def written_above(headings: Sequence[Sequence[str]], terms: Sequence[Sequence[str]]) -> str:
+    """What stands above a text, as a store keeps it for `Scorer.best_texts`: the lowest heading behind a line end, and
+    behind a blank line the terms of its entries, which are no words that a search finds.
+
+    Args:
+        headings: the stems of the title and of each heading.
+        terms: those of each term.
+    """
+    *higher, lowest = map(" ".join, headings)
+    told = "\n".join([" ".join(higher), lowest])
+    return _ENTRIES.join([told, "\n".join(["=" + "=".join(term) for term in terms])]) if terms else told
+
+
+def stems_in(above: str) -> list[str]:
+    """The stems of title and headings in what `written_above` gives."""
+    return above.partition(_ENTRIES)[0].split()
+
+
 class Scorer:
     """Judges texts by one question.
 
@@ -395,12 +416,11 @@ class Scorer:
         """By key the passages, each as good as the best of its texts.
 
         Args:
-            rows: of each text the key of its passage, its stems and those of what stands above it, the lowest heading
-                behind a line end.
+            rows: of each text the key of its passage, its stems, and what stands above it as `written_above` gives it.
         """
         best: dict[Any, Passage] = {}
         for key, body, above in rows:
-            one = self.passage(key, body.split(), above.split())
+            one = self.passage(key, body.split(), stems_in(above))
             if self._is_headed(above):
                 one = self._lifted(one)
             known = best.get(key)
@@ -447,13 +467,17 @@ class Scorer:
         return score / self._whole
 
     def _is_headed(self, above: str) -> bool:
-        """Whether the lowest heading says what the question asks about, or is a name of code in it, and nothing else:
-        "Refresh tokens" over what answers "What is a refresh token?", which speaks of them less often than what uses
-        them."""
+        """Whether the lowest heading or the term of an entry says what the question asks about, or is a name of code in
+        it, and nothing else: "Refresh tokens" over what answers "What is a refresh token?", which speaks of them less
+        often than what uses them."""
+        headings, _, terms = above.partition(_ENTRIES)
         # The number of a section says nothing of what it is about.
-        lowest = list(dropwhile(str.isdecimal, above.rpartition("\n")[2].split()))
-        about = {self._forms.get(stem, stem) for stem in lowest} == self._subject
-        return bool(lowest) and (about or tuple(lowest) in self._names)
+        lowest = list(dropwhile(str.isdecimal, headings.rpartition("\n")[2].split()))
+        return any(map(self._is_topic, [lowest, *(term.split("=")[1:] for term in terms.split())]))
+
+    def _is_topic(self, said: Sequence[str]) -> bool:
+        about = {self._forms.get(stem, stem) for stem in said} == self._subject
+        return bool(said) and (about or tuple(said) in self._names)
 
     def _lifted(self, passage: Passage) -> Passage:
         own = passage.own_lexical

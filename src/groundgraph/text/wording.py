@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import islice
 
 from groundgraph.text.words import fold, numbered, stems, words
 
@@ -49,8 +50,23 @@ def dotted_names(text: str) -> frozenset[str]:
 def code_name_stems(text: str) -> tuple[tuple[str, ...], ...]:
     """The stems of what `text` names with underscores, such as `max_size`, and of versions such as 3.1.0; of those that
     have several."""
-    named = (tuple(stems(name)) for name in (*_JOINED.findall(text), *_VERSION.findall(text)))
+    named = (tuple(stems(name)) for name in (*_JOINED.findall(text), *_DOTTED.findall(text), *_VERSION.findall(text)))
     return tuple(name for name in named if len(name) > 1)
+
+
+# A term and what sets it apart from what is told of it: a colon, a dash, or a line of its own above one that is set in
+# far enough for no paragraph.
+TERM = re.compile(r"([^\n:–—]{2,60}?)[*`_]*(?:\n?:[*`_]*\s| [–—-] |\n {4,})")
+_ENTRY = re.compile(rf"^[ \t]*(?:(?:[-*+•]|\d{{1,2}}[.)])[ \t]+)?{TERM.pattern}", re.MULTILINE)
+_FENCED = re.compile(r"^[ \t]*```[\s\S]*?(?:^[ \t]*```|\Z)", re.MULTILINE)
+# Longer ones are the beginnings of sentences; a text that tells of more is a list of something else.
+_TERM_STEMS, _MOST_TERMS = 4, 12
+
+
+def entry_terms(text: str) -> list[list[str]]:
+    """The stems of each term that `text` tells of in a line or an item of a list, outside of code."""
+    found = (stems(found[1]) for found in islice(_ENTRY.finditer(_FENCED.sub("", text)), _MOST_TERMS))
+    return [one for one in found if 0 < len(one) <= _TERM_STEMS]
 
 
 @lru_cache(maxsize=_KEPT)

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from groundgraph.core.document import Document
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.knowledge_store import PreparedChunk, PreparedDocument
+from groundgraph.search.rank import written_above
+from groundgraph.text.wording import entry_terms
 from groundgraph.text.words import stems
 
 
@@ -90,7 +92,7 @@ class _Texts:
         self._title = document.title
         # What stands above a text is the same for many: the stems of each heading, and those of each path.
         self._known: dict[str, list[str]] = {}
-        self._above: dict[tuple[str, ...], tuple[list[str], str]] = {}
+        self._above: dict[tuple[str, ...], list[list[str]]] = {}
 
     def of(self, prepared: PreparedChunk) -> tuple[TextRow, ...]:
         """Those of a chunk."""
@@ -100,11 +102,10 @@ class _Texts:
         if path not in self._above:
             # A heading that repeats the title says nothing more.
             titles = [self._title, *(heading for heading in path if heading != self._title)]
-            told = list(map(self._stems, titles))
-            # The ranking tells the lowest heading by the line end before it.
-            *higher, lowest = map(" ".join, told)
-            self._above[path] = list(chain.from_iterable(told)), "\n".join([" ".join(higher), lowest])
-        return tuple(self._row(text, prepared.chunk.text, *self._above[path]) for text in prepared.matching_texts)
+            self._above[path] = list(map(self._stems, titles))
+        told, own = self._above[path], prepared.chunk.text
+        above, written = list(chain.from_iterable(told)), written_above(told, entry_terms(own))
+        return tuple(self._row(text, own, above, written) for text in prepared.matching_texts)
 
     def _row(self, text: str, own: str, above: list[str], above_joined: str) -> TextRow:
         ends_with_chunk = bool(own) and text.endswith(own)

@@ -14,7 +14,7 @@ from groundgraph.core.document import Document
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument, StoredDocument, Verified
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.search.rank import add_frequencies
+from groundgraph.search.rank import add_frequencies, stems_in
 from groundgraph.sources.knowledge_base import ledger, saved_vectors
 from groundgraph.sources.knowledge_base.document_rows import DocumentRows, document_rows
 from groundgraph.sources.knowledge_base.ledger import check_dimension, forget_vectors, identity_of, settle_identity
@@ -211,7 +211,7 @@ class KnowledgeBaseWriter:
             ("documents", "id"),
         ):
             self._connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (document,))
-        found_by = [[*body.split(), *headings.split()] for body, headings in texts]
+        found_by = [[*body.split(), *stems_in(above)] for body, above in texts]
         df = Counter(stem for of_text in found_by for stem in set(of_text))
         return df, chunks, len(texts), sum(map(len, found_by))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from groundgraph.search.rank import CHUNKS, Pool, Question, Scorer
+from groundgraph.search.rank import CHUNKS, Pool, Question, Scorer, stems_in
 from groundgraph.sources.weaviate.address import queries
 from groundgraph.sources.weaviate.shape import PropertyMapping
 from groundgraph.sources.weaviate.statistics import Statistics, cosines
@@ -258,7 +258,7 @@ class CollectionSearch:
         mapping, values = self.mapping, found.properties
         if mapping.stems:
             above = values.get(mapping.heading_stems) if mapping.heading_stems else ""
-            return (values.get(mapping.stems) or "").split(), (above or "").split()
+            return (values.get(mapping.stems) or "").split(), stems_in(above or "")
         above = "\n".join(as_text(values.get(name)) for name in (mapping.title, mapping.headings) if name)
         return _stems_of(as_text(values.get(mapping.text))), _stems_of(above) if above else ()
 

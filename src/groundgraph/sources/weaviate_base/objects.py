@@ -20,6 +20,7 @@ from groundgraph.core.characters import FORBIDDEN
 from groundgraph.core.document import DOCUMENTS, Document
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.knowledge_store import PreparedDocument
+from groundgraph.search.rank import stems_in
 from groundgraph.sources.knowledge_base.document_rows import ChunkRow, DocumentRows, document_rows
 from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, DOCUMENT_COLUMNS
 from groundgraph.sources.knowledge_base.searcher import MAX_GAP
@@ -111,7 +112,7 @@ def _chunk_objects(
     for one, chunk, gap in zip(prepared.chunks, rows.chunks, gaps, strict=True):
         own = dict(zip(CHUNK_COLUMNS, chunk.values, strict=True))
         values = filter_values(prepared.document, one.chunk.metadata)
-        found_by = [[*text.stems.split(), *text.heading_stems.split()] for text in chunk.texts]
+        found_by = [[*text.stems.split(), *stems_in(text.heading_stems)] for text in chunk.texts]
         distinct = sorted(set(chain.from_iterable(found_by)))
         yield (
             {
