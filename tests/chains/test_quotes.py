@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from groundgraph.answers.block_kinds import figures_in
 from groundgraph.answers.evidence_blocks import MAX_BLOCK, MAX_CODE, MAX_PARAGRAPH, Shape, blocks_of, in_markdown
-from groundgraph.answers.quote_candidates import CODED, Asked, candidates_of
+from groundgraph.answers.quote_candidates import CODED, HEADED, Asked, candidates_of
 from groundgraph.answers.quotes import (
     MAX_CHARS,
     MAX_CHARS_IN_LINES,
@@ -478,6 +478,22 @@ def test_below_a_heading_that_is_all_that_is_asked_a_sentence_need_not_repeat_it
     told = below("max_requests", f"The most that a worker serves before it starts anew.\n\n{use} {'Or not so. ' * 9}")
     (quote,) = select_quotes("What does max_requests do?", [told], limit=1)
     assert quote.text.startswith("The most that a worker serves")
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [("Fields > Essential", "What does the Essential field mean?"), ("Pool of Valve Units (PVU)", "What is a PVU?")],
+)
+def test_a_piece_is_about_what_its_headings_name_together_or_by_a_short_form(path, asked):
+    def worth(section: str) -> float:
+        heading = section.rpartition(" > ")[2]
+        metadata = {"headings": [heading], "section": section}
+        told = SourceResult("It may stand once, and then has a value.", "id", "docs", "memory", metadata=metadata)
+        [only] = candidates_of(Asked.of(asked, [told]), [told])
+        return only.worth
+
+    # Of the same words, another heading is lowest.
+    assert worth(path) > worth(f"{path} > When others have it") + HEADED / 2
 
 
 def test_what_tells_of_a_file_as_its_term_comes_before_what_uses_it():

@@ -80,6 +80,11 @@ def test_a_long_run_of_marks_is_folded_in_linear_time(marks):
     assert growth(fold, lambda size: "a" + "\u0301" * (size // 2) + marks * (size // 2), (20_000, 80_000)) == ""
 
 
+def test_an_abbreviation_in_the_plural_has_the_stem_of_one():
+    assert stems("Many CPUs and GPUs, one CPU") == [*stems("Many CPU and GPU"), *stems("one CPU")]
+    assert stems("the status of the Us") == stems("status of Us")
+
+
 @given(st.one_of(ANY, MARKED))
 def test_words_and_stems_never_raise_and_hold_no_space(text):
     found = list(words(text))

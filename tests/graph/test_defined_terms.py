@@ -12,7 +12,7 @@ from filled_base import folder_of
 from groundgraph.graph.ingest import ingest_graph, run_ingest
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
-from groundgraph.text.wording import entry_terms
+from groundgraph.text.wording import entry_terms, heading_names
 
 pytestmark = pytest.mark.covers("R5", "S7")
 
@@ -51,6 +51,11 @@ async def test_what_a_term_is_is_told_by_its_own_entry(graph: Any, term: str) ->
     assert result["outcome"] == "answered"
     assert result["citations"][0]["quote"].strip("-*–: ")[:60] in ENTRIES[term] + result["answer"]
     assert ENTRIES[term].lstrip("*- ") in result["answer"].split("[1]")[0]
+
+
+def test_a_heading_gives_two_names_when_it_ends_with_a_short_form() -> None:
+    assert heading_names("Non-Maintainer Uploads (NMUs)") == ["Non-Maintainer Uploads", "NMUs"]
+    assert heading_names("Response.copy(url)") == heading_names("(old)") == heading_names("Plain") == []
 
 
 def test_terms_are_those_of_lines_and_items_and_not_of_code_or_sentences() -> None:

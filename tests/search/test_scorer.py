@@ -80,12 +80,15 @@ def test_a_text_of_average_length_that_holds_each_word_once_scores_1(question, f
 
 @pytest.mark.covers("K10")
 @given(questions(), TEXTS, TEXTS, TEXTS, st.lists(TEXTS.filter(bool), max_size=3))
-def test_a_lowest_heading_or_a_term_that_says_all_that_is_asked_about_adds_its_worth_and_nothing_else_does(
+def test_headings_and_terms_that_say_all_that_is_asked_about_add_their_worth_and_nothing_else_does(
     question, body, higher, lowest, terms
 ):
     scorer, above = Scorer(question), written_above([higher, lowest], terms)
     assert stems_in(above) == [*higher, *lowest]
-    headed = bool(question.stems) and any(set(said) == set(question.stems) for said in (lowest, *terms))
+    asked, own = set(question.stems), set(lowest)
+    # The lowest heading holds nothing else, and what it lacks stands above it.
+    headed = bool(own) and own <= asked <= own.union(higher)
+    headed |= any(set(said) == asked for said in terms)
     best = scorer.best_texts([("a", " ".join(body), above)])["a"]
     assert best.lexical == pytest.approx(scorer.score(body, [*higher, *lowest]) + (HEADED if headed else 0.0))
 

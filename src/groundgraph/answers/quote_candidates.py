@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import groupby
@@ -22,7 +22,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.text.follow_up import asks_for_number, language_words, stems_asking
 from groundgraph.text.numbers import holds_number
 from groundgraph.text.original import masked_line
-from groundgraph.text.wording import TERM, code_name_stems, dotted_names, held_codes, named_codes
+from groundgraph.text.wording import TERM, code_name_stems, dotted_names, heading_names, held_codes, named_codes
 from groundgraph.text.words import spaced, stem
 
 # What a stem of the question counts that the title or the heading path holds in place of the sentence.
@@ -75,6 +75,11 @@ class Asked:
         """What a heading or a term says, and nothing else, that is about what is asked: the subject, a name of code."""
         names = map(frozenset, code_name_stems(self.question))
         return frozenset([self.subject, *names, *map(stems_of, self.dotted)])
+
+    def is_headed_by(self, above: frozenset[str], headings: Iterable[frozenset[str]]) -> bool:
+        """Whether one of `headings`, ways to read the lowest, is a topic, or part of the subject whose rest stands
+        `above`."""
+        return any(one in self.topics or (one and one <= self.subject <= one | above) for one in headings)
 
     @classmethod
     def of(cls, question: str, evidence: Sequence[SourceResult], behind: str = "") -> Asked:
@@ -179,7 +184,7 @@ def _headed(asked: Asked, evidence: Sequence[SourceResult]) -> dict[int, float]:
     headed = {
         label: one
         for label, one in enumerate(evidence, 1)
-        if not asked.topics.isdisjoint(_under(*_names(one), Shape.of(one).heading)[1])
+        if asked.is_headed_by(*_under(*_names(one), Shape.of(one).heading))
     }
     gains = dict.fromkeys(headed, HEADED)
     places = sorted(
@@ -278,12 +283,13 @@ def _names(result: SourceResult) -> tuple[str, str]:
 
 @lru_cache(maxsize=4096)
 def _under(title: str, section: str, heading: str) -> tuple[frozenset[str], tuple[frozenset[str], ...]]:
-    """The stems of all that a piece of evidence stands under, and those of its own heading, as it is written, and of
-    the words that a name in it is made of: `FileResponse` heads what a response that is a file is."""
+    """The stems of all that a piece of evidence stands under, and those of its own heading: as it is written, of each
+    of two names in it, and of the words that a name is made of: `FileResponse` heads what a response that is a file is.
+    """
     # The number of a section says nothing of what it is about.
     own = _NUMBERING.sub("", heading or title)
     above = stems_of(title) | stems_of(section)
-    return above | stems_of(spaced(section)), tuple({stems_of(own), stems_of(spaced(own))})
+    return above | stems_of(spaced(section)), tuple(set(map(stems_of, (own, spaced(own), *heading_names(own)))))
 
 
 def _likeness(heading: frozenset[str], asked: frozenset[str]) -> float:

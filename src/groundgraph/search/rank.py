@@ -471,12 +471,14 @@ class Scorer:
         it, and nothing else: "Refresh tokens" over what answers "What is a refresh token?", which speaks of them less
         often than what uses them."""
         headings, _, terms = above.partition(_ENTRIES)
+        higher, _, lowest = headings.rpartition("\n")
         # The number of a section says nothing of what it is about.
-        lowest = list(dropwhile(str.isdecimal, headings.rpartition("\n")[2].split()))
-        return any(map(self._is_topic, [lowest, *(term.split("=")[1:] for term in terms.split())]))
+        own = list(dropwhile(str.isdecimal, lowest.split()))
+        return self._is_topic(own, higher.split()) or any(self._is_topic(term.split("=")[1:]) for term in terms.split())
 
-    def _is_topic(self, said: Sequence[str]) -> bool:
-        about = {self._forms.get(stem, stem) for stem in said} == self._subject
+    def _is_topic(self, said: Sequence[str], above: Sequence[str] = ()) -> bool:
+        own = {self._forms.get(stem, stem) for stem in said}
+        about = own <= self._subject and self._subject <= own.union(above)
         return bool(said) and (about or tuple(said) in self._names)
 
     def _lifted(self, passage: Passage) -> Passage:

@@ -63,6 +63,16 @@ _FENCED = re.compile(r"^[ \t]*```[\s\S]*?(?:^[ \t]*```|\Z)", re.MULTILINE)
 _TERM_STEMS, _MOST_TERMS = 4, 12
 
 
+# Behind a name at the end of a heading its short form: "Non-Maintainer Uploads (NMUs)".
+_SHORT_FORM = re.compile(r"(\S[^()]*?)[ \t]+\(([^()]{2,40})\)\s*")
+
+
+def heading_names(heading: str) -> list[str]:
+    """The two names that `heading` gives what it is about, one of them in brackets; none when it gives one."""
+    found = _SHORT_FORM.fullmatch(heading)
+    return list(found.groups()) if found else []
+
+
 def entry_terms(text: str) -> list[list[str]]:
     """The stems of each term that `text` tells of in a line or an item of a list, outside of code."""
     found = (stems(found[1]) for found in islice(_ENTRY.finditer(_FENCED.sub("", text)), _MOST_TERMS))

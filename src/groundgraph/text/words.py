@@ -72,6 +72,8 @@ _MARKED_YE = re.compile(r"е[\u0300-\u036f]+")
 _MARKS = re.compile(r"[\u0300-\u036f\u00ad\u200d\u2060\ufe0f\ufeff]+")
 _MIXED = re.compile(r"[a-z][\u0400-\u04ff]|[\u0400-\u04ff][a-z]|[0-9][\u0400-\u04ff]|[\u0400-\u04ff][0-9]")
 _DIGIT = re.compile(r"[0-9]")
+# An abbreviation in the plural, such as "CPUs": no stemmer takes the s from a word that ends in "us".
+_CAPITALS = re.compile(r"\b([A-Z]{2,})s\b")
 _PIECE_LENGTH = 500
 # Up to a space; else up to what does not combine with the character before, as marks and the vowels of Hangul do.
 _PIECE = rf"[\s\S]{{1,{_PIECE_LENGTH}}}"
@@ -158,7 +160,7 @@ def fold(text: str) -> str:
 
 def words(text: str) -> list[str]:
     """The folded words of `text` in order, stop words among them."""
-    folded = fold(text)
+    folded = fold(_CAPITALS.sub(r"\1", text))
     if folded.isascii():
         return _ASCII_WORD.findall(folded)
     plain = _MARKS.sub("", folded)

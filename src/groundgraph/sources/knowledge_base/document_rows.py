@@ -14,7 +14,7 @@ from groundgraph.core.document import Document
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.knowledge_store import PreparedChunk, PreparedDocument
 from groundgraph.search.rank import written_above
-from groundgraph.text.wording import entry_terms
+from groundgraph.text.wording import entry_terms, heading_names
 from groundgraph.text.words import stems
 
 
@@ -104,7 +104,8 @@ class _Texts:
             titles = [self._title, *(heading for heading in path if heading != self._title)]
             self._above[path] = list(map(self._stems, titles))
         told, own = self._above[path], prepared.chunk.text
-        above, written = list(chain.from_iterable(told)), written_above(told, entry_terms(own))
+        names = map(self._stems, heading_names(path[-1] if path else ""))
+        above, written = list(chain.from_iterable(told)), written_above(told, [*names, *entry_terms(own)])
         return tuple(self._row(text, own, above, written) for text in prepared.matching_texts)
 
     def _row(self, text: str, own: str, above: list[str], above_joined: str) -> TextRow:
