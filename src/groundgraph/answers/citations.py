@@ -369,6 +369,10 @@ def reference(result: SourceResult, citation_format: str) -> str:
         return next(filter(None, map(named, names)), numbered)
     if not title or section.startswith(title):
         return section
+    first, _, below = section.partition(" > ")
+    if title.startswith(first) and not title[len(first) :][:1].isalnum():
+        # Of a page, behind its own heading, that of the site: "Install — Kestrel 4".
+        return f"{title} > {below}" if below else title
     # The title is the document's, above the headings of the section, or that of the section itself, the last of them.
     own = not named("document") and section.endswith(f" > {title}")
     return section if own else f"{title} > {section}"
