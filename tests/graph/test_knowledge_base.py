@@ -14,7 +14,7 @@ from parents import in_a_row
 from turns import ask_once, thread
 from typing_extensions import TypedDict
 
-from groundgraph import KnowledgeBase, load_settings, turn_graph
+from groundgraph import KnowledgeBase, QueryBot, load_settings, turn_graph
 from groundgraph.core.document import Document
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, RecordInvalid
 from groundgraph.testing import NgramEmbeddings
@@ -212,3 +212,12 @@ async def test_each_kind_of_data_has_chains_of_its_own(tmp_path):
     [own] = await base.achunks(kinds["memories"].name)
     assert own.matching_texts == (NUTS["fact"],)
     assert kinds["documents"].chunks == 2
+
+
+@pytest.mark.parametrize("sections", [{}, {"sources": []}])
+def test_a_base_that_no_section_names_is_searched_when_it_was_opened(tmp_path, sections):
+    settings = load_settings(sections).model_copy(update={"base_dir": tmp_path})
+    with KnowledgeBase.open(settings) as base:
+        base.add_documents([{"name": "udo", "text": "Udo paints."}])
+        assert [found.content for found in base.search("Who paints?")] == ["Udo paints."]
+        assert QueryBot("", docstore=base, log=False)("Who paints?").citations[0]["quote"] == "Udo paints."

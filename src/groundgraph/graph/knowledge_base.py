@@ -24,7 +24,7 @@ from groundgraph.graph.parts import Models, takes
 from groundgraph.graph.resources import Resources
 from groundgraph.ingest.ingest_report import IngestReport
 from groundgraph.resilience.blocking import plain, run_blocking
-from groundgraph.settings.knowledge_base import CustomSchemaSettings
+from groundgraph.settings.knowledge_base import CustomSchemaSettings, KnowledgeBaseSettings
 from groundgraph.settings.load_settings import GivenSettings
 from groundgraph.settings.search import IntentSettings, RetrievalSettings
 from groundgraph.settings.settings import Settings
@@ -289,4 +289,6 @@ def _alone(settings: Settings, name: str) -> Settings:
     """`settings` with this source alone, and without what they say about turns."""
     entries = [entry for entry in settings.sources if entry.type in KNOWLEDGE_BASES and entry.name == name]
     plain = {"intent": IntentSettings(), "retrieval": RetrievalSettings()}
-    return settings.model_copy(update={**plain, "sources": entries})
+    # A base that no section names was opened all the same: it is what is searched.
+    base = settings.knowledge_base or KnowledgeBaseSettings()
+    return settings.model_copy(update={**plain, "sources": entries, "knowledge_base": base})
