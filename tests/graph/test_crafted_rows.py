@@ -18,7 +18,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from postgres_fixture import postgres  # noqa: F401 - a fixture
-from turns import ask, docs, settings_in
+from turns import ask, docs, settings_in, thread
 
 from groundgraph import load_provenance, open_graph, prune_checkpoints, turn_graph
 from groundgraph.core.errors import StorageDamaged
@@ -140,6 +140,56 @@ async def test_the_texts_stay_while_another_conversation_cannot_be_read(tmp_path
     async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
         assert (await forget_thread(graph, "other")).bodies == 0
         assert (await forget_thread(graph, "hurt")).checkpoints
+
+
+NO_METADATA = ["", "null", "[1]", "{}", '{"step": "three"}', None]
+CHECKPOINT = {
+    **{"v": 4, "ts": "2026-11-28T10:00:00+00:00", "id": "1f1eb114-044b-67b8-bfff-6014f0d2eed0"},
+    **{"channel_values": {}, "channel_versions": {}, "versions_seen": {}},
+}
+NO_CHECKPOINT = [
+    {"id": "x"},
+    {"v": "z"},
+    {"channel_versions": {"turn": 5, "messages": "2"}},
+    {"versions_seen": {"begin_turn": 5}},
+    {"updated_channels": 5},
+]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        *(("metadata", value) for value in NO_METADATA),
+        *(("checkpoint", ormsgpack.packb(CHECKPOINT | wrong)) for wrong in NO_CHECKPOINT),
+    ],
+)
+async def test_a_checkpoint_from_which_no_run_can_go_on_is_told_and_can_be_forgotten(
+    tmp_path: Path, column: str, value: str | bytes | None
+) -> None:
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
+        await ask(graph, on="hurt")
+    change(tmp_path / ".groundgraph" / "threads.sqlite", f"UPDATE checkpoints SET {column} = ?", value)
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
+        await ask(graph, on="other")
+        for read in (graph.aget_state(thread("hurt")), load_provenance(graph, "hurt"), ask(graph, on="hurt")):
+            with pytest.raises(
+                StorageDamaged, match=r"'hurt' cannot be read: the checkpoint .*groundgraph forget hurt"
+            ):
+                await read
+        assert (await forget_thread(graph, "hurt")).records == 1
+        assert (await ask(graph, on="hurt"))["outcome"] == "answered"
+
+
+async def test_a_search_among_the_records_of_a_thread_meets_one_that_is_no_json(tmp_path: Path) -> None:
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
+        await ask(graph, on="hurt")
+    store = tmp_path / ".groundgraph" / "evidence.sqlite"
+    change(store, "UPDATE store SET value = '{' WHERE prefix = 'groundgraph.provenance.hurt'")
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
+        await ask(graph, "pump 17", "hurt")
+        with pytest.raises(StorageDamaged, match=r"'hurt' cannot be read: a record in .*groundgraph forget hurt"):
+            await load_provenance(graph, "hurt")
+        assert (await forget_thread(graph, "hurt")).records == 2
 
 
 @pytest.mark.parametrize("file", ["threads.sqlite", "evidence.sqlite"])

@@ -37,7 +37,7 @@ from typing_extensions import override
 from groundgraph.core.errors import GroundGraphError, StorageLocked
 from groundgraph.core.evidence_store import readable_value, unbroken
 from groundgraph.resilience.blocking import end_task
-from groundgraph.storage.storage_errors import KeptRow, TellsDamage, sqlite_error
+from groundgraph.storage.storage_errors import KeptRow, TellsDamage, readable_metadata, sqlite_error
 from groundgraph.storage.thread_locks import claimed
 
 # LangGraph's SQLite store, whose errors name the file, and from which a damaged row takes nothing but itself.
@@ -382,11 +382,15 @@ class LinearSqliteSaver(TellsDamage, _LinearHistory):
             async for thread, point, kind, blob, metadata in cursor:
                 name = f"the checkpoint {point} in {file}"
                 yield KeptRow(thread, name, partial(self.serde.loads_typed, (kind, blob)), whole=True)
-                yield KeptRow(thread, name, partial(json.loads, metadata or "{}"))
+                yield KeptRow(thread, name, partial(_read_metadata, metadata))
         async with self.lock, self.conn.execute(_KEPT_WRITES, (thread_id,)) as cursor:
             async for thread, point, channel, kind, blob in cursor:
                 name = f"the write to '{channel}' of the checkpoint {point} in {file}"
                 yield KeptRow(thread, name, partial(self.serde.loads_typed, (kind, blob)))
+
+
+def _read_metadata(content: Any) -> Any:
+    return readable_metadata(json.loads(content))
 
 
 async def file_of(connection: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sqlite3
 import sys
@@ -20,6 +21,7 @@ from langgraph.checkpoint.base import (
 )
 
 from groundgraph.core.errors import GroundGraphError, StorageDamaged, StorageLocked, StorageUnavailable
+from groundgraph.core.evidence_store import lacks
 from groundgraph.core.secret_mask import mask
 from groundgraph.storage.checkpoint_serializer import NotReadable
 from groundgraph.storage.thread_locks import turn_writes
@@ -62,21 +64,27 @@ def sqlite_error(error: BaseException, file: str = "") -> GroundGraphError | Non
     named = f"The file {file} of the checkpointer or the store" if file else "A database of this graph"
     if is_closed(error):
         return StorageUnavailable(f"{named} is closed: open it again, and use the graph inside `with open_graph(...)`.")
-    for one in _chain(error):
-        code = getattr(one, "sqlite_errorcode", 0) & 0xFF
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or (not code and "locked" in str(one)):
-            return StorageLocked(
-                f"{named} stayed locked by another process for five seconds. "
-                "Nothing was lost: ask again, or let one process own a thread."
-            )
-        if code in _UNUSABLE:
-            return StorageUnavailable(f"{named} {_UNUSABLE[code]}")
-        if code == sqlite3.SQLITE_CORRUPT:
-            return StorageDamaged(
-                f"{named} is damaged ({one}). Bring back a copy of it, or save what can still be read with "
-                "`sqlite3 FILE .recover`, or move it away to begin anew.",
-                row=file,
-            )
+    return next(filter(None, (_of_sqlite(one, named, file) for one in _chain(error))), None)
+
+
+def _of_sqlite(error: sqlite3.Error, named: str, file: str) -> GroundGraphError | None:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or (not code and "locked" in str(error)):
+        return StorageLocked(
+            f"{named} stayed locked by another process for five seconds. "
+            "Nothing was lost: ask again, or let one process own a thread."
+        )
+    if code in _UNUSABLE:
+        return StorageUnavailable(f"{named} {_UNUSABLE[code]}")
+    if code == sqlite3.SQLITE_CORRUPT:
+        return StorageDamaged(
+            f"{named} is damaged ({error}). Bring back a copy of it, or save what can still be read with "
+            "`sqlite3 FILE .recover`, or move it away to begin anew.",
+            row=file,
+        )
+    # Told by a search by what rows hold, which does not say which one.
+    if "malformed JSON" in str(error):
+        return StorageDamaged(f"{named} has a row that is no JSON.", row=f"a record in {file or 'the store'}")
     return None
 
 
@@ -145,11 +153,19 @@ def _told(state: str, reason: str) -> str:
 # Telling which row of a saver cannot be read, and what to do about it.
 
 _PARTS: dict[str, type] = {
+    "v": int,
     "id": str,
     "ts": str,
     "channel_values": dict,
     "channel_versions": dict,
     "versions_seen": dict,
+}
+# LangGraph makes the ids of tasks of the one, and compares the others with each other.
+_FITS: dict[str, Callable[[Any], object]] = {
+    "id": re.compile(r"(?:[0-9a-fA-F]{2}-?)+").fullmatch,
+    "channel_versions": lambda versions: len({type(version) for version in versions.values()}) <= 1,
+    "versions_seen": lambda seen: all(isinstance(versions, dict) for versions in seen.values()),
+    "updated_channels": lambda names: names is None or isinstance(names, list),
 }
 
 
@@ -285,7 +301,7 @@ class TellsDamage(BaseCheckpointSaver[Any]):
 
 
 def _check_shape(found: CheckpointTuple) -> None:
-    if fault := _shape_fault(found.checkpoint):
+    if fault := _shape_fault(found.checkpoint) or _metadata_fault(found.metadata):
         place = found.config["configurable"]
         raise damaged(str(place["thread_id"]), f"the checkpoint {place['checkpoint_id']}", fault)
 
@@ -304,4 +320,21 @@ def _shape_fault(checkpoint: Any) -> str:
     if not isinstance(checkpoint, dict):
         return "is no checkpoint"
     missing = [name for name, kind in _PARTS.items() if not isinstance(checkpoint.get(name), kind)]
+    if not missing:
+        missing = [name for name, fits in _FITS.items() if not fits(checkpoint.get(name))]
     return f"is no checkpoint: '{missing[0]}' is missing or wrong" if missing else ""
+
+
+def readable_metadata(metadata: Any) -> Any:
+    """The metadata of a checkpoint as they are.
+
+    Raises:
+        NotReadable: no run can go on from a checkpoint that has these.
+    """
+    if fault := _metadata_fault(metadata):
+        raise NotReadable(fault)
+    return metadata
+
+
+def _metadata_fault(metadata: Any) -> str:
+    return "has metadata without the number of its step" if lacks(metadata, [("step", int)]) else ""
