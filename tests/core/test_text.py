@@ -278,6 +278,21 @@ def test_the_leaders_of_a_contents_page_end_no_sentence():
     lines = ("Pumps" + "." * 60 + "5", "Valves ............ 7")
     text = "\n".join(lines)
     assert [text[start:end] for start, end in sentences(text)] == [lines[0] + "\nValves ............", "7"]
+    text = "Pumps . . . . 5\nValves . . . . 7"
+    assert [text[start:end] for start, end in sentences(text)] == ["Pumps . . . .", "5\nValves . . . .", "7"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Use it. .NET is good.", ["Use it.", ".NET is good."]),
+        ("Wait. . . What is it?", ["Wait. . .", "What is it?"]),
+        ("Shut . . . at once. Next.", ["Shut . . . at once.", "Next."]),
+        ("Done.\n\n. Next.", ["Done.", ".", "Next."]),
+    ],
+)
+def test_marks_with_blanks_between_them_are_one_end_of_a_sentence(text, expected):
+    assert [text[start:end] for start, end in sentences(text)] == expected
 
 
 @pytest.mark.parametrize(

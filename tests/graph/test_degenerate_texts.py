@@ -39,6 +39,7 @@ REPLIES = {
 
 EVIDENCE = {
     "full stops": "Contents " + "." * 20_000 + "5",
+    "full stops apart": "Contents " + ". " * 10_000 + "5",
     "contents page": "\n".join(f"Pumps {page}{'.' * 60}{page}" for page in range(300)),
     "rule": "-" * 20_000,
     "labels": "[1]" * 6_600,

@@ -408,10 +408,11 @@ _LETTER = re.compile(r"[^\W\d_]\.")
 # Letters with a full stop between each two, such as "e.g" and "U.S".
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 # The set of characters stands first by itself: the engine finds it several times faster than one of four alternatives.
-# A run of full stops is read once, from its first: what does not end there does not end when begun further on.
+# A run of full stops is read once, from its first: what does not end there does not end when begun further on. Those
+# that lead to the number of a page, ". . . .", are one end as well.
 _SENTENCE_END = re.compile(
     r"""[.!?…。！？\n](?:
-        (?<=[.!?…])(?<![.!?…]{2})[.!?…]*+["'”»)\]]*+(?=\s)
+        (?<=[.!?…])(?<![.!?…]{2})[.!?…]*+["'”»)\]]*+(?=\s)(?:[^\S\n]*+\n?+[^\S\n]*+[.!?…](?=\s|\Z))*+
         |(?<=[。！？])[。！？]*
         |(?<=\n)(?:\s*\n|(?=\s*(?:[-*+•>#|]|\d+[.)])\s))
     )""",
@@ -462,7 +463,7 @@ def _is_full_stop(text: str, found: re.Match[str]) -> bool:
     after = text[found.end() : found.end() + _NEXT_CHARS]
     # Of a quotation something is left out behind a space: "shut … at once". "Wait... what is it?" is two sentences, and
     # two full stops begin a note of reStructuredText.
-    left_out = marks in ("...", "…") and text[found.start() - 1 : found.start()].isspace()
+    left_out = "".join(marks.split()) in ("...", "…") and text[found.start() - 1 : found.start()].isspace()
     if (marks == "." or left_out) and after[:3].lstrip()[:1].islower():
         return False
     if marks != ".":
