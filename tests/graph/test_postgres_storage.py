@@ -19,6 +19,7 @@ from groundgraph import load_provenance, load_settings, open_graph
 from groundgraph.cli.doctor_checks import examine
 from groundgraph.core.errors import (
     ConfigurationError,
+    StorageDamaged,
     StorageLocked,
     StorageUnavailable,
     ThreadBusy,
@@ -454,3 +455,20 @@ async def test_what_the_store_does_in_the_background_ends_with_it_though_a_cance
         await asked
     with pytest.raises(StorageUnavailable):
         await store.aget(("a",), "b")
+
+
+@pytest.mark.covers("fault 88")
+@pytest.mark.live
+@pytest.mark.parametrize("parent", ["checkpoint_id", "(SELECT max(checkpoint_id) FROM checkpoints)"])
+async def test_a_circle_of_checkpoints_is_told_and_can_be_forgotten(url, parent: str) -> None:
+    async with open_graph(settings_for(url), sources=[docs()]) as graph:
+        await graph.ainvoke(asking(), thread("hurt"))
+    async with await psycopg.AsyncConnection.connect(url) as db:
+        # What LangGraph reads stands in a snapshot, where it stops, or behind the circle.
+        await db.execute(f"UPDATE checkpoints SET parent_checkpoint_id = {parent}")
+    async with open_graph(settings_for(url), sources=[docs()]) as graph:
+        with pytest.raises(StorageDamaged, match=r"'hurt' cannot be read: the checkpoint .* is its own ancestor"):
+            await graph.ainvoke(asking(), thread("hurt"))
+        await graph.ainvoke(asking(), thread("other"))
+        assert (await forget_thread(graph, "hurt")).records == 1
+        assert (await graph.ainvoke(asking(), thread("hurt")))["outcome"] == "answered"

@@ -25,7 +25,7 @@ from typing_extensions import override
 from groundgraph.core.errors import GroundGraphError, StorageUnavailable
 from groundgraph.core.evidence_store import readable_value
 from groundgraph.resilience.blocking import end_task
-from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
+from groundgraph.storage.checkpoint_serializer import CheckpointSerializer, NotReadable
 from groundgraph.storage.storage_errors import KeptRow, TellsDamage, server_error
 from groundgraph.storage.thread_locks import claimed
 
@@ -184,6 +184,14 @@ class PooledPostgresSaver(TellsDamage, AsyncPostgresSaver):
         self.lock = _NoLock()  # type: ignore[assignment]
         self.claims = claims
 
+    @staticmethod
+    @override
+    def _ingest_stage1_page(page: Any, channels: Any, parent_of: dict[str, str | None], *found: Any) -> str | None:
+        """As LangGraph's, which would walk around a circle of checkpoints for ever, and remember each step."""
+        oldest = AsyncPostgresSaver._ingest_stage1_page(page, channels, parent_of, *found)
+        _refuse_circle(parent_of)
+        return oldest
+
     @override
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
@@ -206,6 +214,16 @@ class PooledPostgresSaver(TellsDamage, AsyncPostgresSaver):
                 async for row in cursor:
                     named = f"{name.format(row['channel'], row['place'])} in PostgreSQL"
                     yield KeptRow(row["thread_id"], named, partial(self.serde.loads_typed, (row["type"], row["blob"])))
+
+
+def _refuse_circle(parent_of: dict[str, str | None]) -> None:
+    # The first is the one that is loaded.
+    at, passed = next(iter(parent_of), None), set[str]()
+    while at in parent_of:
+        if at in passed:
+            raise NotReadable(f"{at} is its own ancestor")
+        passed.add(at)
+        at = parent_of[at]
 
 
 def _with_values(checkpoint: Any) -> Any:

@@ -290,7 +290,10 @@ class TellsDamage(BaseCheckpointSaver[Any]):
         """What a user is told in place of `error`."""
         if isinstance(error, GroundGraphError):
             return error
-        return await self.storage_error(error) or await self._first_damage(thread_id) or error
+        told = await self.storage_error(error) or await self._first_damage(thread_id)
+        if told is None and isinstance(error, NotReadable) and thread_id is not None:
+            return damaged(thread_id, "the checkpoint", str(error))
+        return told or error
 
     async def _first_damage(self, thread_id: str | None) -> StorageDamaged | None:
         async with aclosing(self.kept_rows(thread_id)) as rows:
