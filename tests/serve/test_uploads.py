@@ -171,7 +171,7 @@ def test_a_folder_into_which_nothing_can_be_dropped_is_told(tmp_path: Path):
     settings = filled(tmp_path, {"pumps.md": PUMPS}, **SETTINGS)
     with pytest.raises(ConfigurationError, match="tenant"):
         Uploads(settings, tmp_path / "docs")
-    with pytest.raises(ConfigurationError, match="is no folder"):
+    with pytest.raises(ConfigurationError, match="is no folder; make it"):
         Uploads(settings, tmp_path / "nowhere")
 
 

@@ -58,7 +58,7 @@ class Uploads:
 
     def __init__(self, settings: Settings, folder: Path, ingest: Ingest | None = None) -> None:
         if not folder.is_dir():
-            raise ConfigurationError([Problem("uploads", f"'{folder}' is no folder")])
+            raise ConfigurationError([Problem("uploads", f"'{folder}' is no folder; make it, or name another")])
         if scoped := settings.retrieval.scope_filters.get(knowledge_base_file(settings).name):
             told = f"whose documents they are is told by {', '.join(scoped)}, which a dropped file does not have"
             raise ConfigurationError([Problem("uploads", told)])

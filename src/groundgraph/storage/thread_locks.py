@@ -41,8 +41,8 @@ async def claimed(name: str, wait: float, claim: Callable[[], Awaitable[T | None
     while (given := await claim()) is None:
         if time.monotonic() >= until:
             raise ThreadBusy(
-                f"The thread '{name}' was busy with a turn of another process for {wait:g} seconds. "
-                "Nothing of this turn was written; ask again, or use another thread."
+                f"The thread '{name}' was busy with a turn of another process for {round(wait, 2):g} seconds. "
+                "Nothing was written to it; try again, or use another thread."
             )
         await asyncio.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
@@ -260,8 +260,8 @@ async def thread_lock(saver: Any, thread_id: str, wait: float) -> AsyncIterator[
     except TimeoutError:
         _leave(saver, thread_id, ticket)
         raise ThreadBusy(
-            f"The thread '{thread_id}' was busy with another turn for {wait:g} seconds. Nothing of this turn was "
-            "written; ask again, close a stream of that turn which is not read on, or use another thread."
+            f"The thread '{thread_id}' was busy with another turn for {round(wait, 2):g} seconds. Nothing was written "
+            "to it; try again, close a stream of that turn which is not read on, or use another thread."
         ) from None
     except BaseException:
         _leave(saver, thread_id, ticket)
