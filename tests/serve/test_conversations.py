@@ -11,7 +11,7 @@ import pytest
 from served import PUMPS, filled
 
 from groundgraph import load_settings, open_graph
-from groundgraph.core.errors import ConfigurationError, ThreadBusy
+from groundgraph.core.errors import ConfigurationError, ReviewImpossible, ThreadBusy
 from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.graph.prune_checkpoints import prune_checkpoints
 from groundgraph.serve import kept_conversations
@@ -262,6 +262,15 @@ def reviewed(settings: Any) -> Any:
         ),
         chat_model=model,
     )
+
+
+@pytest.mark.covers("U8", "U3")
+async def test_whoever_cannot_be_asked_for_a_decision_is_told_where_it_is_asked_for(settings: Any):
+    async with reviewed(settings) as graph:
+        conversations = GraphConversations(graph)
+        thread = (await conversations.start(NOBODY, QUESTION)).id
+        with pytest.raises(ReviewImpossible, match="Ask on the page"):
+            await take(conversations, thread, QUESTION)
 
 
 @pytest.mark.covers("U8", "U3")

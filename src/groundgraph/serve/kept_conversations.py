@@ -206,7 +206,8 @@ _GONE = "What was kept of this answer is not there any more."
 _UNDER_WAY = "The answer before is still being written. Ask when it is there."
 _UNDECIDED = "The answer before waits for a person. Decide about it first."
 _WAITS = (
-    "The answer has little support and waits for a person, whom nobody can ask here: decide with Command(resume=…)."
+    "The answer has little support and waits for a person, whom nobody can ask here. Ask on the page of `groundgraph "
+    "serve`, where whoever asks decides, or without `human_review.support_below`."
 )
 
 
