@@ -260,12 +260,14 @@ async def test_a_write_that_is_cancelled_is_whole_and_blocks_no_other(tmp_path: 
         place = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
         await saver.setup()
         for number in range(40):
-            write = asyncio.create_task(saver.aput(place, {**empty_checkpoint(), "id": f"{number:02}"}, {}, {}))
+            write = asyncio.create_task(
+                saver.aput(place, {**empty_checkpoint(), "id": f"{number:02}"}, {"step": 0}, {})
+            )
             await asyncio.sleep(number / 40_000)
             write.cancel()
             await asyncio.gather(write, return_exceptions=True)
         async with AsyncSqliteSaver.from_conn_string(str(path)) as other:
             await other.conn.execute("PRAGMA busy_timeout=500")
-            await other.aput(place, {**empty_checkpoint(), "id": "99"}, {}, {})
+            await other.aput(place, {**empty_checkpoint(), "id": "99"}, {"step": 0}, {})
         assert not saver.conn.in_transaction
         assert await saver.aget_tuple({"configurable": {**place["configurable"], "checkpoint_id": "99"}}) is not None
