@@ -241,6 +241,23 @@ def test_escaping_only_adds_backslashes_and_leaves_code_alone(text):
     assert [found.group() for found in CODE.finditer(text)] == [found.group() for found in CODE.finditer(escaped)]
 
 
+@pytest.mark.covers("fault 86")
+@pytest.mark.parametrize(
+    ("found", "shown"),
+    [
+        ('```mermaid\nclick A "https://e.test"\n```', '```\nclick A "https://e.test"\n```'),
+        ("```svg\n<image href='//e.test/x'/>\n```", "```\n<image href='//e.test/x'/>\n```"),
+        ("````html\n<b>x</b>\n````", "````\n<b>x</b>\n````"),
+        ("```{.latex}\n\\includegraphics{https://e.test/x}\n```", "```\n\\includegraphics{https://e.test/x}\n```"),
+        ("> ~~~ {.mermaid a~b}\n> click A\n> ~~~", "> ~~~\n> click A\n> ~~~"),
+        *((same, same) for same in ("```mermaid\nA-->B\n```", "```python\nx = 1 // 2\n```", "~~~sql\nSELECT 1\n~~~")),
+    ],
+)
+def test_a_fence_of_the_evidence_that_a_page_may_draw_is_shown_as_text(found, shown):
+    assert escape_labels(found) == shown
+    assert escape_labels(shown) == shown
+
+
 def test_escape_labels_leaves_other_brackets_and_code_alone():
     text = "[link](x) `[1]` a[i] ```\n[2]\n```"
     assert escape_labels(text) == text

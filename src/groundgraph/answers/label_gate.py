@@ -173,6 +173,12 @@ _ZERO = re.compile(r"[\[［【]\s{0,2}(0{1,3})\s{0,2}[\]］】]")
 LABEL_OR_CODE = re.compile(f"{CODE.pattern}|{LABEL.pattern}", re.DOTALL)
 # What is code in the evidence need not be any in the answer, where a backtick of a title may come before it. `vec![1]`
 # of a program is no image.
+# Languages that pages draw instead of showing them.
+DRAWN = re.compile(r"mermaid|svg|x?html?|xml|mathml|(?:la)?tex|math|katex|dot|graphviz|plantuml|vega", re.IGNORECASE)
+_DRAWN_FENCE = re.compile(rf"\A(`{{3,}})[ \t]*[{{.=]*(?:{DRAWN.pattern})\b[^`\n]*(?=\n)", re.IGNORECASE)
+_DRAWN_BY_TILDES = rf"(?m:^)(?P<tildes>[ \t>]{{0,60}}~{{3,}})[ \t]*[{{.=]*(?:{DRAWN.pattern})\b[^\n]*"
+# What is drawn asks for these, or runs them.
+_LEADS = re.compile(r"//|<|(?:script|data):", re.IGNORECASE)
 _IMAGE_IN_CODE = re.compile(r"(?<!\w)!(?=\[)|!(?=\[[^\n]{0,300}\][(\[])")
 # Possessive: thirty digits behind a bracket can be cut into numbers in too many ways to try them all.
 _LABEL_PREFIX = re.compile(r"[ \t]*(?:[\[［【](?:\s*+\d{1,3}+\s*+[-‐‑‒–—−,;，、]?+){0,32}+\s*)?$")
@@ -233,7 +239,8 @@ _RUNS = (
 def _doing_something() -> re.Pattern[str]:
     """What in evidence would be read as a label of the answer, load an image, or run what its address holds."""
     return re.compile(
-        rf"(?P<code>{CODE.pattern})|(?<!\\)(?:{_written().pattern}|(?<!\w){_ZERO.pattern})|(?P<image>!(?=\[))|"
+        rf"(?P<code>{CODE.pattern})|{_DRAWN_BY_TILDES}|(?<!\\)(?:{_written().pattern}|"
+        rf"(?<!\w){_ZERO.pattern})|(?P<image>!(?=\[))|"
         r"(?<!\\)<(?=(?:img|image|iframe|video|audio|svg|script|object|embed|style|link|meta|base|form|a)\b)|"
         rf"(?<!\\)\](?=\(\s{{0,9}}<?{_RUNS})|(?<!\\)<(?={_RUNS})|(?P<defined>\]):(?=\s{{0,9}}<?{_RUNS})",
         re.DOTALL | re.IGNORECASE,
@@ -257,7 +264,7 @@ def escape_labels(text: str) -> str:
     That is everything that would read as a label, load an image or run; Markdown shows the bracket by itself.
     """
     # All text of evidence passes here; one character is found several times faster without a pattern.
-    if "[" in text or "<" in text or "［" in text or "【" in text:
+    if any(mark in text for mark in ("[", "<", "［", "【", "```", "~~~")):
         return _doing_something().sub(_escaped, text)
     return text
 
@@ -276,8 +283,12 @@ def at_their_places(text: str, order: Sequence[int]) -> str:
 
 
 def _escaped(found: re.Match[str]) -> str:
-    if found["code"]:
-        return _IMAGE_IN_CODE.sub(r"!\\", found.group())
+    if found["tildes"]:
+        return found["tildes"]
+    if code := found["code"]:
+        # Without its language it is shown everywhere and drawn nowhere.
+        shown = _DRAWN_FENCE.sub(r"\1", code) if _LEADS.search(code) else code
+        return _IMAGE_IN_CODE.sub(r"!\\", shown)
     if found["defined"]:
         return "]\\:"
     return "!\\" if found["image"] else "\\" + found.group()

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from urllib.parse import urlsplit
 
-from groundgraph.answers.label_gate import Gate
+from groundgraph.answers.label_gate import DRAWN, Gate
 from groundgraph.core.evidence import SourceResult
 
 # What a renderer, a linkifier or a browser would take for an address, and the form in which none takes it for one.
@@ -263,8 +263,6 @@ _HOST_SO_FAR = re.compile(r"[a-z0-9.。\-]{0,63}(?::\d{0,5})?/?\Z", re.IGNORECAS
 _BEHIND_HOST = re.compile(r"[/?]")
 # What else stands behind an address, up to white space, without going on with it; or a bracket, which ends it.
 _ENDS = re.compile(r"(?:[\"'”»」】）》)\]}>*_~.,;:!?…|。，]{0,16}(?=\s|\Z)|(?=[\]})>]))")
-# Languages that pages draw instead of showing them.
-_DRAWN = re.compile(r"mermaid|svg|x?html?|xml|mathml|(?:la)?tex|math|katex|dot|graphviz|plantuml|vega", re.IGNORECASE)
 
 
 @dataclass
@@ -372,7 +370,7 @@ class LinkGate(Gate):
             self._unsure = True
             return False
         language = _LANGUAGE.match(info)
-        plain = language is not None and not (_DRAWN.fullmatch(language[1]) or is_address(language[1]))
+        plain = language is not None and not (DRAWN.fullmatch(language[1]) or is_address(language[1]))
         self._fence, self._drawn = run, not plain
         return True
 
