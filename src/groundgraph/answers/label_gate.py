@@ -171,14 +171,14 @@ LABEL = re.compile(rf"(?<!\\)[\[［【]\s{{0,2}}({_NUMBERS})\s{{0,2}}[\]］】]"
 # By itself, it was meant to be one; right behind a word it counts what a program holds.
 _ZERO = re.compile(r"[\[［【]\s{0,2}(0{1,3})\s{0,2}[\]］】]")
 LABEL_OR_CODE = re.compile(f"{CODE.pattern}|{LABEL.pattern}", re.DOTALL)
-# What is code in the evidence need not be any in the answer, where a backtick of a title may come before it. `vec![1]`
-# of a program is no image.
 # Languages that pages draw instead of showing them.
 DRAWN = re.compile(r"mermaid|svg|x?html?|xml|mathml|(?:la)?tex|math|katex|dot|graphviz|plantuml|vega", re.IGNORECASE)
 _DRAWN_FENCE = re.compile(rf"\A(`{{3,}})[ \t]*[{{.=]*(?:{DRAWN.pattern})\b[^`\n]*(?=\n)", re.IGNORECASE)
 _DRAWN_BY_TILDES = rf"(?m:^)(?P<tildes>[ \t>]{{0,60}}~{{3,}})[ \t]*[{{.=]*(?:{DRAWN.pattern})\b[^\n]*"
 # What is drawn asks for these, or runs them.
 _LEADS = re.compile(r"//|<|(?:script|data):", re.IGNORECASE)
+# What is code in the evidence need not be any in the answer, where a backtick of a title may come before it. `vec![1]`
+# of a program is no image.
 _IMAGE_IN_CODE = re.compile(r"(?<!\w)!(?=\[)|!(?=\[[^\n]{0,300}\][(\[])")
 # Possessive: thirty digits behind a bracket can be cut into numbers in too many ways to try them all.
 _LABEL_PREFIX = re.compile(r"[ \t]*(?:[\[［【](?:\s*+\d{1,3}+\s*+[-‐‑‒–—−,;，、]?+){0,32}+\s*)?$")
