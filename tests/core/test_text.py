@@ -156,6 +156,7 @@ def test_stems_are_the_same_in_every_thread():
         ("שלום", "en"),
         ("Dazu steht in den Quellen nichts.", "de"),
         ("Combien coûte le repas ?", "fr"),
+        ("Was macht dpkg --purge?", "de"),
         ("No commits parsed", "en"),
         ("MIT license of AI in CI", "en"),
     ],
