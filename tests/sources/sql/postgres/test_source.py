@@ -320,6 +320,15 @@ async def test_no_server_is_a_typed_error_that_shows_no_password():
     assert "s3cret" not in repr(asked._options.location)
 
 
+@pytest.mark.covers("fault 32")
+async def test_a_server_that_refuses_to_be_asked_is_told_with_what_to_do(postgres):
+    unknown = source(postgres.url("postgres", user="nobody_here"), table="t")
+    with pytest.raises(SourceUnavailable, match=r"not exist\)\. Check the user and the password"):
+        await ask(unknown, "pump")
+    with pytest.raises(SourceUnavailable, match=r"not exist\)\. Check the name of the database"):
+        await ask(source(postgres.url("no_such_database"), table="t"), "pump")
+
+
 TEXT_INDEX = (
     "ALTER TABLE notes ADD words tsvector GENERATED ALWAYS AS (to_tsvector('english', body)) STORED; "
     "CREATE INDEX notes_text ON notes USING gin (words);"

@@ -76,6 +76,8 @@ _TODO = {
     "42501": "Let the role read it: GRANT SELECT ON TABLE ... TO ...",
     "53300": "The server has no connection left: lower `pool_size`, or raise max_connections.",
 }
+# A connection that is refused has words alone, no SQLSTATE.
+_REFUSED = {"pg_hba.conf": "28", "password": "28", 'role "': "28", 'database "': "3D"}
 # A sum beyond the largest float, for example: the server is well, and the same question fails again.
 _OUT_OF_RANGE = "22003"
 # A table, a column or an operator between their types is not there.
@@ -174,12 +176,13 @@ def typed_errors(source: str, where: str, todo: str = "") -> Iterator[None]:
             raise SourceTimeout(
                 f"The source '{source}': PostgreSQL at {where} ended a statement at its limit.{todo}"
             ) from error
-        reason = " ".join(str(error.orig).split())
+        # The primary message stands without the statement that libpq draws below it.
+        primary = getattr(getattr(error.orig, "diag", None), "message_primary", None)
+        reason = " ".join(str(primary or error.orig).split())
         if state == _OUT_OF_RANGE:
             raise FilterInvalid(f"The source '{source}': {reason}.") from error
-        hint = next((f" {text}" for start, text in _TODO.items() if state.startswith(start)), "")
         raise SourceUnavailable(
-            f"The source '{source}': PostgreSQL at {where} cannot answer: {reason}.{hint}"
+            f"The source '{source}': PostgreSQL at {where} cannot answer ({reason}).{_hint(state, reason)}"
         ) from error
     except PoolTimeout as error:
         raise SourceUnavailable(
@@ -188,6 +191,11 @@ def typed_errors(source: str, where: str, todo: str = "") -> Iterator[None]:
         ) from error
     except UnicodeEncodeError as error:
         raise _no_text(source, error) from error
+
+
+def _hint(state: str, reason: str) -> str:
+    state = state or next((like for words, like in _REFUSED.items() if words in reason), "")
+    return next((f" {text}" for start, text in _TODO.items() if state.startswith(start)), "")
 
 
 def _no_text(source: str, error: Exception) -> FilterInvalid:
