@@ -38,6 +38,7 @@ from groundgraph.testing import NgramEmbeddings, ScriptedChatModel
 
 pytestmark = pytest.mark.covers("B6", "B7")
 QUESTION = "When is the pump serviced?"
+PICTURE = {"type": "image_url", "image_url": {"url": "https://example.org/pump.png"}}
 MODEL = ScriptedChatModel("Every month [1].")
 
 
@@ -110,7 +111,9 @@ def store() -> InMemoryVectorStore:
         (lambda: asked({}), InputInvalid, '{"question": "..."}'),
         (lambda: asked({"query": QUESTION}), InputInvalid, "has no key 'query'"),
         (lambda: asked({"question": 3}), InputInvalid, "'question' is a text"),
-        (lambda: asked({"messages": [object()]}), InputInvalid, "no message"),
+        (lambda: asked({"messages": [object()]}), InputInvalid, "Message 1 of 'messages' cannot be read"),
+        (lambda: asked({"messages": [QUESTION, PICTURE]}), InputInvalid, "no picture, sound or file."),
+        (lambda: asked({"messages": {"role": "user", "content": PICTURE}}), InputInvalid, "cannot be read. Send a"),
         (lambda: Context(topk=3), InputInvalid, "topk"),
         (lambda: turn_page({"answer": "x"}), InputInvalid, "load_provenance()"),
         (lambda: turn_page("first"), InputInvalid, "load_provenance()"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NotRequired
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage, convert_to_messages
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Overwrite
+from pydantic import ValidationError
 from typing_extensions import TypedDict
 
 from groundgraph.core.characters import FORBIDDEN, clean_text, is_blank
@@ -183,10 +184,23 @@ def _listed(messages: Any) -> list[Any]:
 
 
 def _converted(messages: Sequence[Any]) -> list[BaseMessage]:
+    return [_message(number, given) for number, given in enumerate(messages, 1)]
+
+
+def _message(number: int, given: Any) -> BaseMessage:
     try:
-        return list(convert_to_messages(list(messages)))
+        [message] = convert_to_messages([given])
     except (NotImplementedError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise InputInvalid(f"'messages' holds something that is no message: {str(error)[:200]}") from error
+        # Pydantic's words are about its classes.
+        why = "" if isinstance(error, ValidationError) else f" ({str(error).partition(chr(10))[0][:200]})"
+        raise InputInvalid(f"Message {number} of 'messages' cannot be read{why}. {_MESSAGE}") from error
+    return message
+
+
+_MESSAGE = (
+    'Send a text, or {"role": "user", "content": ...} with a text or a list of parts: of these {"type": "text", '
+    '"text": "..."} is read, and no picture, sound or file.'
+)
 
 
 def _metadata(metadata: Any) -> dict[str, Any]:
