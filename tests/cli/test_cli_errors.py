@@ -18,6 +18,7 @@ from groundgraph.core.errors import (
     ConfigurationError,
     FilterInvalid,
     SchemaVersionUnsupported,
+    ScopeMissing,
     SourceUnavailable,
     StorageLocked,
 )
@@ -125,6 +126,7 @@ def test_a_damaged_database_is_a_message(filled, tmp_path):
         (ConfigurationError("x"), 2),
         (FilterInvalid("x"), 2),
         (SchemaVersionUnsupported("x"), 2),
+        (ScopeMissing("x"), 2),
         (SourceUnavailable("x"), 3),
         (StorageLocked("x"), 3),
         (PermissionError(13, "x"), 3),
@@ -132,6 +134,28 @@ def test_a_damaged_database_is_a_message(filled, tmp_path):
 )
 def test_exit_codes_of_errors(error, code):
     assert code_of(error) == code
+
+
+def test_a_scope_that_the_command_line_cannot_give_is_wrong_use(call, tmp_path):
+    (tmp_path / "groundgraph.yaml").write_text(
+        "sources:\n- {type: memory, name: cases, schema: {fields: {tenant: {type: string}}}, records: [{content: a}]}\n"
+        "retrieval: {scope_filters: {cases: {tenant: context.tenant}}}\n"
+    )
+    ran = call("ask", "Who?")
+    assert ran.code == 2
+    assert "the command line passes none" in ran.err
+
+
+def test_an_outage_of_postgresql_is_told_once_and_in_our_words(start, tmp_path):
+    keeper = "{type: postgres, url: 'postgresql://reader@127.0.0.1:9/threads'}"
+    (tmp_path / "groundgraph.yaml").write_text(
+        "sources: [{type: memory, name: cases, records: [{content: a}]}]\n"
+        f"checkpointer: {keeper}\nstore: {keeper}\n"
+    )
+    ran = start("ask", "Who?")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.startswith("Error: PostgreSQL, which keeps the threads or the evidence of this graph, does not")
+    assert ran.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("command", [["ask", "x"], ["ingest", "."]])

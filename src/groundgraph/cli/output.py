@@ -21,6 +21,7 @@ from groundgraph.core.errors import (
     IntentInvalid,
     NothingToResume,
     SchemaVersionUnsupported,
+    ScopeMissing,
 )
 
 # What the exit code of a command says.
@@ -48,6 +49,7 @@ _WRONG_USE = (
     IntentInvalid,
     NothingToResume,
     SchemaVersionUnsupported,
+    ScopeMissing,
 )
 
 
@@ -65,6 +67,9 @@ class _FirstLines(logging.Handler):
 
 def prepare_log() -> None:
     """What the package logs is written to standard error, each in its first line."""
+    # Of an outage we tell ourselves; without a handler Python would write what psycopg and its pool say before that.
+    # Whoever sets up logging gets both.
+    logging.getLogger("psycopg").addHandler(logging.NullHandler())
     log = logging.getLogger("groundgraph")
     if not any(isinstance(handler, _FirstLines) for handler in log.handlers):
         log.addHandler(_FirstLines(logging.WARNING))

@@ -91,7 +91,9 @@ def scope_values(
 
 def _missing(source: str, origin: str) -> str:
     kind, _, name = origin.partition(".")
-    told = f"pass it in the context (scope: {{{name}: …}})" if kind == "context" else f"sign in as one who has '{name}'"
+    told = f"sign in on a server as one who has '{name}'"
+    if kind == "context":
+        told = f"pass it in the context (scope: {{{name}: …}}) from Python or to a server; the command line passes none"
     return f"The source '{source}' may only be searched with a value for '{origin}'; this run brings none: {told}."
 
 

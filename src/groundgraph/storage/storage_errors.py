@@ -124,7 +124,7 @@ def server_error(error: BaseException) -> GroundGraphError | None:
             "Another session kept a table of this graph locked for longer than five seconds. Nothing was lost: ask "
             "again."
         )
-    return StorageUnavailable(_told(state, " ".join(mask(str(error)).split())))
+    return StorageUnavailable(_told(state, " ".join(mask(error.diag.message_primary or str(error)).split())))
 
 
 def _told(state: str, reason: str) -> str:
@@ -145,8 +145,8 @@ def _told(state: str, reason: str) -> str:
         lacking = "the disk is full" if state == _DISK_FULL else "memory, connections or another limit are used up"
         return f"{_SERVER} has no room left: {lacking} ({reason}). {WRITTEN_IS_SAFE}: make room, and ask again."
     return (
-        f"{_SERVER} does not answer: {reason}. What was written before is safe: ask again, or "
-        "resume the turn, when the server is back."
+        f"{_SERVER} does not answer ({reason}). What was written before is safe: ask again, or "
+        "resume the turn, when the server is back and lets the user of the url in."
     )
 
 
