@@ -259,11 +259,13 @@ def failure_of(error: BaseException, part: Part) -> Failure:
         return {"kind": "said", "type": type(error).__name__, "part": part, "said": text_of(error)}
     status = status_code(error)
     found: Failure = {"kind": "other", "type": clean_text(type(error).__name__)[:100], "part": part}
-    if status is not None and 400 <= status < 600:
+    of_class = _of_class(error, part)
+    # A service says 404 of what these name: a collection that is gone, a tenant.
+    if status is not None and 400 <= status < 600 and of_class not in LASTING | OF_THE_QUESTION:
         found["status"] = status
         found["kind"] = _of_status(status)
     else:
-        found["kind"] = _of_class(error, part)
+        found["kind"] = of_class
     return found
 
 

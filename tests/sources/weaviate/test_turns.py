@@ -72,6 +72,8 @@ async def test_one_of_three_raises(turns: WeaviateServer) -> None:
     assert output["outcome"] == "answered"
     assert {row["source_name"] for row in output["provenance"]["results"]} == {"manuals", "handbook"}
     assert told["gone"]["status"] == "schema_changed"
+    # Not that it did not accept the request, and to ask again later.
+    assert 'The source "gone" could not be searched: SchemaChanged: it is built otherwise' in output["notes"][0]
     assert "no collection 'Nowhere'" in told["gone"]["error"]
 
 

@@ -95,7 +95,7 @@ class Fault:
 
 def fault_of(error: BaseException) -> Fault:
     """What `error`, raised by the Weaviate client, means."""
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).split()).removesuffix(" Details: .")
     for kind, pattern in _PATTERNS:
         found = pattern.search(text)
         if found:
