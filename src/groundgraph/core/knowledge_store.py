@@ -10,6 +10,7 @@ from groundgraph.core.document import Chunk, Document
 
 # Why a document is not there any more that `KnowledgeStore.open` took out.
 LOST = "parts of it were lost in the base, so it was taken out; ingesting its file again writes it anew"
+LOST_AND_READ = "parts of it were lost in the base, so it is taken in anew"
 
 
 @dataclass(frozen=True)

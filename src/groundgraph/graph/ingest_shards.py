@@ -20,7 +20,7 @@ from typing import Any
 from pydantic import ByteSize
 
 from groundgraph.core.errors import ConfigurationError, IngestError, Problem
-from groundgraph.core.knowledge_store import LOST, BaseIdentity
+from groundgraph.core.knowledge_store import LOST, LOST_AND_READ, BaseIdentity
 from groundgraph.graph.ingest import OnEvent, compiled_ingest, run_ingest
 from groundgraph.graph.ingest_resources import IngestResources, SharedStore
 from groundgraph.graph.knowledge_base_files import knowledge_base_file, place_of, weaviate_store
@@ -291,9 +291,8 @@ async def _done(engine: Engine, jobs: Sequence[ShardJob], on_event: OnEvent | No
 def _note_lost(report: IngestReport, lost: Sequence[str], jobs: Sequence[ShardJob]) -> None:
     """Tell of what had to be taken out of the base: a warning where it was written anew, a failure where it was not."""
     written = {name for job in jobs for name in job.names}
-    told = reasons((name, LOST) for name in lost)
-    report.failed += [entry for entry in told if entry["document"] not in written]
-    report.warnings += [entry for entry in told if entry["document"] in written]
+    report.failed += reasons((name, LOST) for name in lost if name not in written)
+    report.warnings += reasons((name, LOST_AND_READ) for name in lost if name in written)
 
 
 async def _prepare_base(resources: IngestResources, source: str | None) -> tuple[Sequence[str], set[int]]:

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import EmbeddingModelChanged, InputInvalid
-from groundgraph.core.knowledge_store import LOST, BaseIdentity, KnowledgeStore
+from groundgraph.core.knowledge_store import LOST, LOST_AND_READ, BaseIdentity, KnowledgeStore
 from groundgraph.ingest.find_files import FoundFiles, find_files
 from groundgraph.ingest.ingest_report import ReportValues, reasons
 from groundgraph.ingest.metadata import Sidecars
@@ -113,7 +113,7 @@ def _report(plan: Plan, total: int | None, lost: Sequence[str]) -> ReportValues:
         "total": total,
         # What is not among the files of this run is in the base no more.
         "failed": reasons([*plan.found.failed, *((name, LOST) for name in lost if name not in again)]),
-        "warnings": reasons((name, LOST) for name in lost if name in again),
+        "warnings": reasons((name, LOST_AND_READ) for name in lost if name in again),
         "skipped": reasons(plan.found.skipped),
         "ignored": dict(plan.found.ignored),
         "done": len(plan.found.failed),
