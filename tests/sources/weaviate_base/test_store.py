@@ -270,6 +270,9 @@ async def test_documents_whose_state_somebody_deleted_are_not_taken_for_those_of
     for rebuild in (False, True):
         with pytest.raises(ConfigurationError, match=f"'{place.state}' at .* is gone"):
             await opened(WeaviateStore(place)).open(BaseIdentity("ngram-32"), rebuild=rebuild)
+    # Nor is there nothing to search yet, which an ingest would mend.
+    with pytest.raises(ConfigurationError, match=f"'{place.state}' at .* is gone"):
+        await texts_of(place, "text", embedder=SMALL)
     assert len(await objects_of(place, place.chunks(1))) == 1
     for name in (place.state, place.documents, place.chunks(1)):
         await server.call(lambda client, name=name: client.collections.delete(name))

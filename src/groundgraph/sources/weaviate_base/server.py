@@ -6,15 +6,23 @@ import json
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from groundgraph.core.errors import NeverIngested, SchemaChanged, SchemaVersionUnsupported, SourceError
+from groundgraph.core.errors import (
+    ConfigurationError,
+    NeverIngested,
+    Problem,
+    SchemaChanged,
+    SchemaVersionUnsupported,
+    SourceError,
+)
 from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.sources.weaviate.client import WeaviateConnection, collection_of
 from groundgraph.sources.weaviate.search import together
-from groundgraph.sources.weaviate_base.collections import SCHEMA_VERSION, BasePlace, tenant_name
+from groundgraph.sources.weaviate_base.collections import DOCUMENT, SCHEMA_VERSION, BasePlace, is_own, tenant_name
 from groundgraph.sources.weaviate_base.objects import ids_of_all, own_id
 
 if TYPE_CHECKING:
@@ -200,6 +208,7 @@ class BaseServer:
 
         Raises:
             NeverIngested: nothing was ever ingested.
+            ConfigurationError: documents are there, and what says how they were made is gone.
             SchemaVersionUnsupported: a newer groundgraph wrote it.
             SourceError: the server cannot answer.
         """
@@ -212,10 +221,25 @@ class BaseServer:
 
     async def find_state(self) -> BaseState | None:
         """The state of the base; None when nothing was ever ingested. For errors see `state`."""
-        try:
-            return await self.call(lambda client: read_state(self.state_of(client), self.place, self.shard))
-        except SchemaChanged:
-            return None
+        with suppress(SchemaChanged):
+            if found := await self.call(lambda client: read_state(self.state_of(client), self.place, self.shard)):
+                return found
+        await self.call(self._refuse_what_lost_its_state, limit=REQUEST_LIMIT)
+        return None
+
+    async def _refuse_what_lost_its_state(self, client: WeaviateAsyncClient) -> None:
+        """Refuse to take documents whose state somebody deleted for those of a new base, or for none: they would count
+        as unchanged, with the vectors of whatever model and the values of fields under other numbers."""
+        place = self.place
+        if not await is_own(client, place, place.documents, DOCUMENT):
+            return
+        if (await self.documents(client).aggregate.over_all(total_count=True)).total_count:
+            message = (
+                f"the collection '{place.state}' at {place.address.url} is gone, which says how the documents in "
+                f"'{place.documents}' were made. Bring it back from a backup, choose another prefix, or delete all "
+                f"collections that begin with '{place.prefix}' and ingest again; nothing was written"
+            )
+            raise ConfigurationError([Problem("knowledge_base.weaviate.prefix", message)])
 
     def state_of(self, client: WeaviateAsyncClient) -> Any:
         """The collection of the state."""

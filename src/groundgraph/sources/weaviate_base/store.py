@@ -16,10 +16,8 @@ from groundgraph.sources.weaviate.address import load_client_library
 from groundgraph.sources.weaviate.client import WeaviateConnection
 from groundgraph.sources.weaviate_base import ledger
 from groundgraph.sources.weaviate_base.collections import (
-    DOCUMENT,
     BasePlace,
     add_fields,
-    is_own,
     make_chunks,
     make_ledger,
     make_state_collection,
@@ -81,26 +79,9 @@ async def ready_for_writing(
 async def _held_state(server: BaseServer) -> BaseState | None:
     """The state that is there, None for a new base; one that must not be written to is refused."""
     held = await server.find_state()
-    if held is None:
-        await server.call(lambda client: _refuse_what_lost_its_state(server, client), limit=REQUEST_LIMIT)
-    elif held.tenant_from != server.place.tenant_from:
+    if held is not None and held.tenant_from != server.place.tenant_from:
         raise ConfigurationError([Problem("knowledge_base.weaviate.tenant_from", _tenant_message(server, held))])
     return held
-
-
-async def _refuse_what_lost_its_state(server: BaseServer, client: WeaviateAsyncClient) -> None:
-    """Refuse to take documents whose state somebody deleted for those of a new base: they would count as unchanged,
-    with the vectors of whatever model and the values of fields under other numbers."""
-    place = server.place
-    if not await is_own(client, place, place.documents, DOCUMENT):
-        return
-    if (await server.documents(client).aggregate.over_all(total_count=True)).total_count:
-        message = (
-            f"the collection '{place.state}' at {place.address.url} is gone, which says how the documents in "
-            f"'{place.documents}' were made. Bring it back from a backup, choose another prefix, or delete all "
-            f"collections that begin with '{place.prefix}' and ingest again; nothing was written"
-        )
-        raise ConfigurationError([Problem("knowledge_base.weaviate.prefix", message)])
 
 
 async def _save_ready(server: BaseServer, state: BaseState) -> None:
