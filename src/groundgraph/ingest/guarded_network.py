@@ -162,7 +162,8 @@ class GuardedNetwork(httpcore.AsyncNetworkBackend):
         return addresses
 
     def _refusal(self, host: str, address: str, kind: str) -> str:
-        said = f"is a {kind} address" if host == address else f"has the {kind} address {address}"
+        article = "an" if kind[0] in "aeiou" else "a"
+        said = f"is {article} {kind} address" if host == address else f"has the {kind} address {address}"
         way_out = (
             "; web.allow_private: true opens loopback and private networks" if kind in ("loopback", "private") else ""
         )

@@ -328,8 +328,9 @@ def _add_sheets(records: Records, workbook: Any, archive: zipfile.ZipFile) -> li
             _add_sheet(records, sheet.title, _rows(sheet, layout, percent, left), layout)
             partly += [sheet.title] if layout.lost else []
             doubts += layout.doubts[:_MAX_DOUBTS]
-    unseen = left_out(partly, "sheets have rows or columns that were", "they are hidden")
-    return [*left_out(hidden, "sheets were", "they are hidden"), *unseen, *doubts[:_MAX_DOUBTS]]
+    some = "rows or columns that were"
+    unseen = left_out(partly, f"sheet has {some}", f"sheets have {some}", "hidden")
+    return [*left_out(hidden, "sheet was", "sheets were", "hidden"), *unseen, *doubts[:_MAX_DOUBTS]]
 
 
 def _add_sheet(records: Records, sheet: str, rows: Iterator[_Row], layout: _Layout) -> None:
@@ -605,8 +606,8 @@ def load_pptx(data: bytes, name: str) -> Document:
         except Exception as error:  # whatever a parser makes of a damaged presentation
             raise IngestError(f"it is no readable presentation: {type(error).__name__}: {error}") from error
     hidden = [f"slide {number}" for number, (shown, _) in enumerate(seen, 1) if not shown]
-    told = left_out(unread, "charts and diagrams were", "their words cannot be read")
-    return _document(slides, name, told + left_out(hidden, "slides were", "they are hidden"))
+    told = left_out(unread, "chart or diagram was", "charts and diagrams were", "with words that cannot be read")
+    return _document(slides, name, told + left_out(hidden, "slide was", "slides were", "hidden"))
 
 
 def _document(slides: list[list[tuple[bool, str]]], name: str, warnings: list[str]) -> Document:

@@ -123,12 +123,20 @@ def double_head(above: Iterable[tuple[str, bool, bool]], below: Sequence[str]) -
     return names if is_head else []
 
 
-def left_out(places: Sequence[str], what: str, reason: str) -> list[str]:
-    """The warning that the rows at `places` were not taken in; none when there are no such rows."""
+def left_out(places: Sequence[str], one: str, many: str, reason: str) -> list[str]:
+    """The warning that what stands at `places` was not taken in; none when there is nothing of the kind.
+
+    Args:
+        places: where it stands.
+        one: what a single one is and does, as "row was".
+        many: the same of several.
+        reason: why, for any number of them.
+    """
     if not places:
         return []
     more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
-    return [f"{len(places)} {what} left out, {reason}: {', '.join(places[:_NAMED])}{more}"]
+    told = f"{len(places)} {one if len(places) == 1 else many} left out ({reason})"
+    return [f"{told}: {', '.join(places[:_NAMED])}{more}"]
 
 
 # Reads a table of text whose cells are set apart by a delimiter.
@@ -277,8 +285,8 @@ class _Table:
     def left_out(self) -> list[str]:
         """The warnings."""
         return [
-            *left_out(self.ragged, "rows were", f"they do not have the {self.width} cells of the first"),
-            *left_out(self.broken, "rows were", "a quote is out of place or a cell is too long"),
+            *left_out(self.ragged, "row was", "rows were", f"not the {self.width} cells of the first"),
+            *left_out(self.broken, "row was", "rows were", "a quote is out of place or a cell is too long"),
         ]
 
     def add_to(self, records: Records) -> None:
@@ -406,8 +414,8 @@ def load_jsonl(text: str, warnings: list[str], name: str) -> Document:
         records.add([(field, shown(value), jsonable(value)) for field, value in cells], {FILE_LINE: number})
     warnings = [
         *warnings,
-        *left_out(broken, "lines were", "they are no JSON"),
-        *left_out(other, "lines were", "they hold no JSON object"),
+        *left_out(broken, "line was", "lines were", "no JSON"),
+        *left_out(other, "line was", "lines were", "JSON, but no object"),
     ]
     return records.document(name, warnings)
 

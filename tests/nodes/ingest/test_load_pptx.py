@@ -98,7 +98,7 @@ def test_the_values_of_charts_are_tables_and_those_that_cannot_be_read_are_told(
     document = load_pptx(damaged.getvalue(), "a.pptx")
     assert document.text.startswith("Trips")
     [warning] = document.warnings
-    assert warning.startswith("2 charts and diagrams were left out, their words cannot be read: Chart")
+    assert warning.startswith("2 charts and diagrams were left out (with words that cannot be read): Chart")
 
 
 @pytest.mark.covers("B12")
@@ -114,8 +114,8 @@ def test_hidden_slides_and_shapes_are_left_out_and_what_cannot_be_read_is_told()
     assert document.text == "Prices\ntoday\n\nSeals are sold in pairs."
     assert [part.metadata for part in document.parts] == [{"file_slide": 3}]
     assert document.warnings == (
-        f"1 charts and diagrams were left out, their words cannot be read: {frame.name}",
-        "1 slides were left out, they are hidden: slide 1",
+        f"1 chart or diagram was left out (with words that cannot be read): {frame.name}",
+        "1 slide was left out (hidden): slide 1",
     )
 
 

@@ -114,8 +114,8 @@ def test_good_rows_of_a_csv_file_are_kept_and_bad_ones_reported_by_line(tmp_path
         {"a": 1, "b": "one"}, {"a": 5, "b": "fi\nve"}, {"a": 6, "b": "six"}, {"a": 8, "b": "eight"}
     ]  # fmt: skip
     assert document.warnings == (
-        "2 rows were left out, they do not have the 2 cells of the first: line 3, line 4",
-        "2 rows were left out, a quote is out of place or a cell is too long: line 5, line 9",
+        "2 rows were left out (not the 2 cells of the first): line 3, line 4",
+        "2 rows were left out (a quote is out of place or a cell is too long): line 5, line 9",
     )
 
 
@@ -141,8 +141,8 @@ def test_each_line_of_a_jsonl_file_is_a_record_and_bad_lines_are_reported(tmp_pa
     ]
     assert texts(document)[0] == 'id: 1\nname: Köln\ntags: ["a", "b"]\nok: true'
     assert document.warnings == (
-        "2 lines were left out, they are no JSON: line 3, line 6",
-        "1 lines were left out, they hold no JSON object: line 4",
+        "2 lines were left out (no JSON): line 3, line 6",
+        "1 line was left out (JSON, but no object): line 4",
     )
     assert document.text.encode()
 
@@ -196,9 +196,9 @@ def test_formulas_without_a_stored_value_are_reported(tmp_path):
         ("a.csv", "", "holds no records"),
         ("a.csv", "only,a,header\n", "holds no records"),
         ("a.csv", 'a,"b"x\n1,2\n', "line 1, which must name the fields"),
-        ("a.csv", 'a,b\n"x', "holds no records; 1 rows were left out, a quote is out of place"),
+        ("a.csv", 'a,b\n"x', r"holds no records; 1 row was left out \(a quote is out of place"),
         ("a.csv", bytes(range(256)) * 4, "not UTF-8"),
-        ("a.jsonl", "not json\n", "holds no records; 1 lines were left out, they are no JSON: line 1"),
+        ("a.jsonl", "not json\n", r"holds no records; 1 line was left out \(no JSON\): line 1"),
         ("a.xlsx", b"", "the file is empty"),
         ("a.xlsx", b"no zip", "no Excel"),
         ("a.xlsx", xlsx({"a": [["head"]]}), "holds no records"),
@@ -323,7 +323,7 @@ def test_a_sheet_is_read_as_it_is_seen():
     assert "Share: 25 %" in texts(document)[0]
     assert "Share: 3\n" in texts(document)[2]
     assert [part.metadata["file_row"] for part in document.parts] == [4, 5, 7]
-    assert document.warnings == ("1 sheets were left out, they are hidden: Old",)
+    assert document.warnings == ("1 sheet was left out (hidden): Old",)
 
 
 @pytest.mark.parametrize(
@@ -351,8 +351,8 @@ def test_what_stands_alone_above_an_empty_line_is_the_title_of_a_table(tmp_path,
         ("City,Inns\nUmea,4", {"City": "Umea", "Inns": 4}, ["line 4 was read as the names of the fields of another"]),
         ("Nut,2,7\nPin,1,2", {"Part": "Pin", "Price": 1, "Stock": 2}, []),
         ("Nut,free,7\nPin,1,2", {"Part": "Pin", "Price": "1", "Stock": 2}, []),
-        ("City,Inns", {"Part": "Seal", "Price": 9, "Stock": 3}, ["1 rows were left out"]),
-        ("City,Inns\nUmea,4,5", {"Part": "Umea", "Price": 4, "Stock": 5}, ["1 rows were left out"]),
+        ("City,Inns", {"Part": "Seal", "Price": 9, "Stock": 3}, ["1 row was left out"]),
+        ("City,Inns\nUmea,4,5", {"Part": "Umea", "Price": 4, "Stock": 5}, ["1 row was left out"]),
     ],
 )
 def test_a_second_table_behind_an_empty_line_has_its_own_names(tmp_path, below, read, told):
@@ -425,7 +425,7 @@ def test_hidden_rows_and_columns_are_no_text_but_what_a_filter_hides_is(filtered
     document = load_xlsx(edited_xlsx(edit), "a.xlsx")
     found = [(row["part"], row["price"], row.get("margin")) for row in rows(document)]
     assert found == [("seal", 7, None), *[("oil", 9, None)] * filtered, ("cap", 2, None)]
-    assert document.warnings == ("1 sheets have rows or columns that were left out, they are hidden: Sheet",)
+    assert document.warnings == ("1 sheet has rows or columns that were left out (hidden): Sheet",)
 
 
 @pytest.mark.parametrize(

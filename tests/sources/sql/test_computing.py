@@ -226,7 +226,7 @@ async def test_texts_that_are_numbers_are_computed_when_they_are_declared_so(ove
     )
     result = await source.computing().run(Proposal("sales", "sum", field="income"), {"city": "Oslo"})
     assert result.metadata["value"] == 1500.5
-    assert "1 rows were left out" in result.content
+    assert "1 row was left out" in result.content
     rows = await ask(source, "Oslo", income={"gte": 1000})
     assert [row.metadata["income"] for row in rows] == [1200]
 

@@ -349,7 +349,8 @@ class _Work:
         function = "count of different values" if plan.function == "distinct" else plan.function
         said = self._computation(function, plan.field).in_words()
         over = f"over {total.rows} rows"
-        others = f"; {total.left_out} rows were left out, their value is no number" if total.left_out else ""
+        rows = "row was" if total.left_out == 1 else "rows were"
+        others = f"; {total.left_out} {rows} left out for a value that is no number" if total.left_out else ""
         if not plan.group_by:
             value = (
                 "there is none, since no row has a value" if total.value is None else _shown(total.value, plan.function)

@@ -81,7 +81,7 @@ async def test_what_is_no_number_is_left_out_of_what_is_computed_and_told(postgr
     for function, value in (("max", 2.5), ("sum", 4), ("average", 2)):
         found = await asked.run(Proposal("loads", function, field="tons"), {})
         assert (found.metadata["value"], found.metadata["rows"]) == (value, 2)
-        assert "1 rows were left out, their value is no number" in found.content
+        assert "1 row was left out for a value that is no number" in found.content
     by_hall = await asked.run(Proposal("loads", "max", field="tons", group_by=["hall"], order="largest"), {})
     assert by_hall.metadata["groups"] == [["south", 2.5], ["north", 1.5]]
 
