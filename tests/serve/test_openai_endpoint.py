@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import http.client
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from hypothesis import strategies as st
 from langchain_openai import ChatOpenAI
 from served import PUMPS, filled, serving
 
+from groundgraph import InMemorySource, load_settings
 from groundgraph.serve.openai_api import MODEL
 from groundgraph.testing import ScriptedChatModel
 
@@ -237,3 +241,35 @@ json_values = st.recursive(
 def test_no_body_makes_the_server_fail(address: str, body: Any):
     answer = httpx.post(f"{address}/v1/chat/completions", json=body)
     assert answer.status_code in (400, 404)
+
+
+class Endless(InMemorySource):
+    """Answers in two minutes, and knows when it was asked and when that was called off."""
+
+    begun, cancelled = threading.Event(), threading.Event()
+
+    async def query(self, *arguments: Any, **options: Any) -> Any:
+        self.begun.set()
+        try:
+            await asyncio.sleep(120)
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+
+
+@pytest.mark.covers("U9", "fault 69")
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_leaves_ends_the_search(stream: bool):
+    settings = load_settings(
+        {"checkpointer": {"type": "memory"}, "store": {"type": "memory"}, "intent": {"mode": "static"}}
+    )
+    source = Endless(["Pump 17 is red."], name="pumps")
+    source.begun, source.cancelled = threading.Event(), threading.Event()
+    with serving(settings, sources=[source]) as url:
+        asked = {"model": MODEL, "stream": stream, "messages": [user("Which pump is red?")]}
+        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+        connection.request("POST", "/v1/chat/completions", json.dumps(asked), {"content-type": "application/json"})
+        assert source.begun.wait(30)
+        connection.close()
+        # A second, and what a busy machine adds; its deadline of 10 seconds would end it later.
+        assert source.cancelled.wait(5)

@@ -6,13 +6,14 @@ thread, as a branch where the client went back; else a thread begins with what w
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from starlette.requests import Request
@@ -21,9 +22,11 @@ from starlette.routing import Route
 
 from groundgraph.answers.label_gate import LABEL
 from groundgraph.core.errors import GroundGraphError
+from groundgraph.resilience.blocking import end_task
 from groundgraph.serve.conversations import Asked, Conversations, Event, User, answer_shown, said_by
 from groundgraph.serve.request import SEND_JSON, is_json, message_of, openai_error, own_address, refused, status_of
 
+T = TypeVar("T")
 MODEL = "groundgraph"
 Handler = Callable[[Request], Awaitable[Response]]
 _NUMBER = re.compile(r"\d+")
@@ -126,9 +129,9 @@ class _Api:
         if asked.stream:
             usage = bool(asked.stream_options and asked.stream_options.include_usage)
             return StreamingResponse(_stream(events, place, usage=usage), media_type="text/event-stream")
-        async with aclosing(events):
-            ended = [event async for event in events if "ended" in event][-1]
-        return JSONResponse(_completion(ended, place))
+        ended = await _while_awaited(request, _ended(events))
+        # Nobody reads what follows a client that left.
+        return JSONResponse(_completion(ended, place)) if ended else Response(status_code=499)
 
     async def _assistant(self, user: User, model: str) -> str:
         if model == MODEL:
@@ -265,6 +268,28 @@ async def _stream(events: AsyncGenerator[Event], place: _Place, *, usage: bool) 
     except Exception as error:  # the answer has begun: the stream is the only place left for an error
         yield f"data: {json.dumps({'error': openai_error(status_of(error), message_of(error))})}\n\n"
     yield "data: [DONE]\n\n"
+
+
+async def _ended(events: AsyncGenerator[Event]) -> Event:
+    async with aclosing(events):
+        return [event async for event in events if "ended" in event][-1]
+
+
+async def _while_awaited(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
+    """What `work` gives; None where the client leaves before, which cancels it as it does a stream."""
+    task, left = asyncio.create_task(work), asyncio.create_task(_left(request))
+    try:
+        await asyncio.wait((task, left), return_when=asyncio.FIRST_COMPLETED)
+        return await task if task.done() else None
+    finally:
+        await end_task(left)
+        await end_task(task)
+
+
+async def _left(request: Request) -> None:
+    """Waits until the client is gone: what comes behind the body, which was read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 class _Chunks:
