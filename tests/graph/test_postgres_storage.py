@@ -383,6 +383,7 @@ async def test_an_outage_is_one_line_of_the_pools_log(url, caplog, monkeypatch) 
             # As psycopg_pool says it for each connection that it tries.
             pool.warning("error connecting in %r: %s", "pool-1", "connection refused")
             pool.warning("discarding closed connection: %s", "[BAD]")
+            pool.warning("reconnection attempt in pool %r failed after %s sec", "pool-1", 10.0)
         pool.warning("rolling back returned connection: %s", "[INTRANS]")
         pool.error("something else")
     told = [record.getMessage() for record in caplog.records if record.name == "psycopg.pool"]

@@ -152,7 +152,7 @@ LOCK_TIMEOUT = "5s"
 _SETUP_SECONDS = 60.0
 # What a turn cannot do without the server, it says itself.
 _TOLD_AGAIN_SECONDS = 60.0
-_LOST_CONNECTION = ("error connecting", "discarding ")
+_LOST_CONNECTION = ("error connecting", "discarding ", "reconnection attempt")
 _POINTS = "SELECT thread_id, checkpoint_id, checkpoint FROM checkpoints WHERE thread_id = coalesce(%s, thread_id)"
 _VALUES = (
     "SELECT thread_id, channel, version AS place, type, blob FROM checkpoint_blobs "
