@@ -8,7 +8,7 @@ from langchain_core.embeddings import Embeddings
 
 from groundgraph import load_settings, turn_graph
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.errors import ConfigurationError, SourceUnavailable
+from groundgraph.core.errors import ConfigurationError, EmbeddingModelChanged
 from groundgraph.core.failure import collect_degradations
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.conformance import check_source
@@ -84,7 +84,7 @@ async def test_vectors_of_another_size_are_an_error_that_names_both(url):
             return [1.0, 0.0, 0.0]
 
     asked = source(url, Embedder(Short(), "short"))
-    with pytest.raises(SourceUnavailable, match=r"different vector dimensions \d+ and 3"):
+    with pytest.raises(EmbeddingModelChanged, match=r"have \d+ numbers, but the embedding model gives 3\."):
         await ask(asked, "pump")
     await asked.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,14 @@ from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import Any
 
-from groundgraph.core.errors import ConfigurationError, FilterInvalid, Problem, SourceTimeout, SourceUnavailable
+from groundgraph.core.errors import (
+    ConfigurationError,
+    EmbeddingModelChanged,
+    FilterInvalid,
+    Problem,
+    SourceTimeout,
+    SourceUnavailable,
+)
 from groundgraph.sources.sql.location import ServerAddress
 
 # Ending on the server what nobody waits for any more.
@@ -76,6 +84,8 @@ _TODO = {
     "42501": "Let the role read it: GRANT SELECT ON TABLE ... TO ...",
     "53300": "The server has no connection left: lower `pool_size`, or raise max_connections.",
 }
+# What pgvector says of a column and a vector that cannot be compared, under the SQLSTATE of any data.
+_SIZES = re.compile(r"different vector dimensions (\d+) and (\d+)")
 # A connection that is refused has words alone, no SQLSTATE.
 _REFUSED = {"pg_hba.conf": "28", "password": "28", 'role "': "28", 'database "': "3D"}
 # A sum beyond the largest float, for example: the server is well, and the same question fails again.
@@ -162,6 +172,7 @@ def typed_errors(source: str, where: str, todo: str = "") -> Iterator[None]:
         SourceUnavailable: the server does not answer, or refuses.
         SourceTimeout: a statement ran into its limit; `todo` says what helps against that.
         FilterInvalid: a value holds no valid text, or what is computed is beyond all numbers of its type.
+        EmbeddingModelChanged: the vector of a question is of another size than those of the table.
     """
     from sqlalchemy.exc import DBAPIError
     from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -179,6 +190,11 @@ def typed_errors(source: str, where: str, todo: str = "") -> Iterator[None]:
         # The primary message stands without the statement that libpq draws below it.
         primary = getattr(getattr(error.orig, "diag", None), "message_primary", None)
         reason = " ".join(str(primary or error.orig).split())
+        if sizes := _SIZES.search(reason):
+            raise EmbeddingModelChanged(
+                f"The source '{source}': the vectors in {where} have {sizes[1]} numbers, but the embedding model gives "
+                f"{sizes[2]}. Use the model that they were made with."
+            ) from error
         if state == _OUT_OF_RANGE:
             raise FilterInvalid(f"The source '{source}': {reason}.") from error
         raise SourceUnavailable(
