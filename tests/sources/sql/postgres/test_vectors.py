@@ -8,7 +8,7 @@ from langchain_core.embeddings import Embeddings
 
 from groundgraph import load_settings, turn_graph
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.errors import ConfigurationError, EmbeddingModelChanged
+from groundgraph.core.errors import ConfigurationError, EmbeddingModelChanged, SchemaChanged
 from groundgraph.core.failure import collect_degradations
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.conformance import check_source
@@ -87,6 +87,16 @@ async def test_vectors_of_another_size_are_an_error_that_names_both(url):
     with pytest.raises(EmbeddingModelChanged, match=r"have \d+ numbers, but the embedding model gives 3\."):
         await ask(asked, "pump")
     await asked.close()
+
+
+@pytest.mark.covers("fault 35")
+async def test_a_column_of_vectors_that_is_gone_is_named(url, vector_server):
+    asked = opened(source(url))
+    assert await ask(asked, "pump")
+    vector_server.execute("ALTER TABLE notes RENAME COLUMN near TO far", "vectors")
+    with pytest.raises(SchemaChanged, match="no column 'near' of the type vector any more") as raised:
+        await ask(asked, "pump")
+    assert raised.value.field == "near"
 
 
 async def test_without_a_text_index_beside_the_vectors_it_is_refused(url, vector_server):

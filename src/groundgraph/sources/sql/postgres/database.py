@@ -312,7 +312,8 @@ def _relations(connection: Connection, shapes: Sequence[TableShape]) -> list[_Re
 
 
 def _lasting(shape: TableShape) -> str:
-    return repr([shape.name, shape.columns, shape.primary_key, shape.unique, shape.text_index, shape.text_config])
+    told = [shape.name, shape.columns, shape.primary_key, shape.unique, shape.text_index, shape.text_config]
+    return repr([*told, *shape.vector_fields])
 
 
 def _digest_of(shapes: Sequence[TableShape]) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, literal_column, select, text
 
+from groundgraph.core.errors import SchemaChanged
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import degraded
 from groundgraph.core.latest import Latest
@@ -149,6 +150,11 @@ class NativeEngine(SqlEngine):
 
     def _checked(self) -> Tables:
         tables = super()._checked()
+        field = self._options.vector_field
+        for shape in tables.shapes:
+            if field and field not in shape.vector_fields:
+                told = f"'{shape.name}' has no column '{field}' of the type vector any more."
+                raise SchemaChanged(f"The source '{self._name}': {told}", field=field)
         without = next((one.name for one in tables.shapes if not self._options.is_served(one, self._wanted)), None)
         if without is not None:
             raise EngineUnfit(f"The source '{self._name}': '{without}' has no full-text index of its text any more.")
