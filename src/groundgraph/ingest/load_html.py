@@ -341,6 +341,9 @@ _CONSENT = re.compile(r"cookie|consent|gdpr", re.IGNORECASE)
 _BANNER = re.compile(r"(?:cookies?|consent|gdpr)[-_]?(?:banner|bar|notice|popup|modal|overlay|wall|law|manager)", re.I)
 _MAX_BANNER_CHARS = 2000
 _MENU_SHARE = 0.8
+_STEPS, _STEP_KEYS = frozenset({"prev", "next", "up", "home"}), frozenset({"p", "n", "u", "h"})
+# With more around them there is text beside the links.
+_MAX_STEPS_CHARS = 300
 # The parser compares each attribute of an element with all before it.
 MAX_ATTRIBUTES = 1000
 # An attribute as parsers of HTML tell it, a comment, and what begins an element, its attributes and its end.
@@ -474,9 +477,16 @@ def _content(tree: Any) -> Any:
 
 
 def _is_menu(node: Any) -> bool:
-    """Whether `node` holds several links and next to nothing else."""
+    """Whether `node` holds several links and next to nothing else, or leads to the pages before and behind this one."""
     links = node.xpath(".//a[@href]")
+    if len(links) > 1 and all(map(_is_step, links)) and _length(node) < _MAX_STEPS_CHARS:
+        return True
     return len(links) > 2 and sum(map(_length, links)) > _MENU_SHARE * _length(node)
+
+
+def _is_step(link: Any) -> bool:
+    """Whether `link` leads to a neighbour of its page, by HTML's word for that or by the key of DocBook's pages."""
+    return not _STEPS.isdisjoint(link.get("rel", "").split()) or link.get("accesskey") in _STEP_KEYS
 
 
 def _length(node: Any) -> int:

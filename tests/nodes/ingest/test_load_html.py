@@ -94,6 +94,20 @@ def test_a_list_of_links_in_the_main_text_stays():
     assert "- Seals\n- Filters\n- Valves" in text_of(f"<main><h1>See</h1><p>{PARAGRAPH}</p><ul>{links}</ul></main>")
 
 
+@pytest.mark.parametrize("name", ["rel='{}'", "accesskey='{}'"])
+def test_what_leads_to_the_pages_around_this_one_is_no_text_of_it(name):
+    back, on = ("prev", "next") if name.startswith("rel") else ("p", "n")
+    steps = f"<li><a {name.format(back)} href='a.html'>Before</a></li><li>The whole manual of the plant</li>"
+    steps = f"<ul class='docnav'>{steps}<li><a {name.format(on)} href='b.html'>Behind</a></li></ul>"
+    text = text_of(f"{steps}<div><h1>Seals</h1><p>{PARAGRAPH}</p></div>{steps}")
+    assert PARAGRAPH in text
+    assert "Before" not in text
+    assert "whole manual" not in text
+    # A sentence with one such link, or text around several, stays.
+    linked = f"<p>Read <a rel='next' href='b.html'>the next chapter</a> first.</p><div>{PARAGRAPH * 2}{steps}</div>"
+    assert "the next chapter" in text_of(f"<div><h1>Seals</h1><p>{PARAGRAPH}</p>{linked}</div>")
+
+
 def test_a_manual_about_cookies_keeps_its_sections():
     text = text_of(
         f"<main><h1>HTTP</h1><p>{PARAGRAPH}</p><section id='cookies'><h2 id='cookie-names'>Cookies</h2>"
