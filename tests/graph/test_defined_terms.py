@@ -61,7 +61,8 @@ def test_a_heading_gives_two_names_when_it_ends_with_a_short_form() -> None:
 def test_terms_are_those_of_lines_and_items_and_not_of_code_or_sentences() -> None:
     text = (
         "Pumps\n\n- **Valve**: lets water in.\n1. Hose - carries it.\n\nSeal\n    Keeps it in.\n\n"
-        "The man who opened the gate yesterday said: nothing.\n\n```yaml\ntimeout: 30\n```\nFlow rate: 40 l"
+        "- Passing a spider\n    :meth:`crawl` is old\n\nThe man who opened the gate yesterday said: nothing.\n\n"
+        "```yaml\ntimeout: 30\n```\nFlow rate: 40 l"
     )
     assert entry_terms(text) == [["valv"], ["hose"], ["seal"], ["flow", "rate"]]
 

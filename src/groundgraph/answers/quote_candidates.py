@@ -22,7 +22,15 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.text.follow_up import asks_for_number, language_words, stems_asking
 from groundgraph.text.numbers import holds_number
 from groundgraph.text.original import masked_line
-from groundgraph.text.wording import TERM, code_name_stems, dotted_names, heading_names, held_codes, named_codes
+from groundgraph.text.wording import (
+    TERM,
+    TERM_OF_ITEM,
+    code_name_stems,
+    dotted_names,
+    heading_names,
+    held_codes,
+    named_codes,
+)
 from groundgraph.text.words import spaced, stem
 
 # What a stem of the question counts that the title or the heading path holds in place of the sentence.
@@ -118,7 +126,8 @@ class Asked:
         such a line gives a value."""
         if not sentence.quotable or not any(sentence.stems >= topic for topic in self.topics):
             return 0.0
-        found = TERM.match(text, sentence.start, sentence.end)
+        is_item = text[text.rfind("\n", 0, sentence.start) + 1 : sentence.start].strip()
+        found = (TERM_OF_ITEM if is_item else TERM).match(text, sentence.start, sentence.end)
         return HEADED if found and stems_of(found[1]) in self.topics else 0.0
 
     def nearness(self, result: SourceResult, count: int) -> Sequence[float]:

@@ -54,28 +54,32 @@ def code_name_stems(text: str) -> tuple[tuple[str, ...], ...]:
     return tuple(name for name in named if len(name) > 1)
 
 
-# A term and what sets it apart from what is told of it: a colon, a dash, or a line of its own above one that is set in
-# far enough for no paragraph.
-TERM = re.compile(r"([^\n:–—]{2,60}?)[*`_]*(?:\n?:[*`_]*\s| [–—-] |\n {4,})")
-_ENTRY = re.compile(rf"^[ \t]*(?:(?:[-*+•]|\d{{1,2}}[.)])[ \t]+)?{TERM.pattern}", re.MULTILINE)
+# A term and what sets it apart from what is told of it: a colon or a dash.
+_NAMED, _APART = r"([^\n:–—]{2,60}?)[*`_]{0,3}", r"\n?:[*`_]{0,3}\s| [–—-] "
+TERM_OF_ITEM = re.compile(rf"{_NAMED}(?:{_APART})")
+# Or, but for an item of a list, which goes on so, a line of its own above one that is set in far enough for no
+# paragraph.
+TERM = re.compile(rf"{_NAMED}(?:{_APART}|\n {{4,}})")
+_ITEM = r"(?:[-*+•]|\d{1,2}[.)])[ \t]+"
+_ENTRY = re.compile(rf"^[ \t]*(?:{_ITEM}{TERM_OF_ITEM.pattern}|(?!{_ITEM}){TERM.pattern})", re.MULTILINE)
 _FENCED = re.compile(r"^[ \t]*```[\s\S]*?(?:^[ \t]*```|\Z)", re.MULTILINE)
 # Longer ones are the beginnings of sentences; a text that tells of more is a list of something else.
 _TERM_STEMS, _MOST_TERMS = 4, 12
 
 
 # Behind a name at the end of a heading its short form: "Non-Maintainer Uploads (NMUs)".
-_SHORT_FORM = re.compile(r"(\S[^()]*?)[ \t]+\(([^()]{2,40})\)\s*")
+_SHORT_FORM = re.compile(r"(\S[^()]*?)[ \t]\(([^()]{2,40})\)\s*")
 
 
 def heading_names(heading: str) -> list[str]:
     """The two names that `heading` gives what it is about, one of them in brackets; none when it gives one."""
     found = _SHORT_FORM.fullmatch(heading)
-    return list(found.groups()) if found else []
+    return [name.strip() for name in found.groups()] if found else []
 
 
 def entry_terms(text: str) -> list[list[str]]:
     """The stems of each term that `text` tells of in a line or an item of a list, outside of code."""
-    found = (stems(found[1]) for found in islice(_ENTRY.finditer(_FENCED.sub("", text)), _MOST_TERMS))
+    found = (stems(found[1] or found[2]) for found in islice(_ENTRY.finditer(_FENCED.sub("", text)), _MOST_TERMS))
     return [one for one in found if 0 < len(one) <= _TERM_STEMS]
 
 
