@@ -59,6 +59,7 @@ NUMBERED = 0.15
 NEAR, NEAR_ENOUGH = 1.0, 0.3
 # What counts of a sentence that says something only together with its block: a line of code has words by chance.
 IN_BLOCK = 0.5
+_MARKER_CHARS = 8
 _NUMBERING = re.compile(r"\A\s*(?:[A-Z\d]{1,3}\.)+(?:\d+\.?)?\s")
 
 
@@ -126,7 +127,8 @@ class Asked:
         such a line gives a value."""
         if not sentence.quotable or not any(sentence.stems >= topic for topic in self.topics):
             return 0.0
-        is_item = text[text.rfind("\n", 0, sentence.start) + 1 : sentence.start].strip()
+        # The marker of an item stands right before it.
+        is_item = text[max(0, sentence.start - _MARKER_CHARS) : sentence.start].rpartition("\n")[2].strip()
         found = (TERM_OF_ITEM if is_item else TERM).match(text, sentence.start, sentence.end)
         return HEADED if found and stems_of(found[1]) in self.topics else 0.0
 
