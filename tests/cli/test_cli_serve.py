@@ -30,8 +30,10 @@ async def anybody(headers):
 
 
 @pytest.mark.covers("U8")
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_a_folder_is_taken_in_and_a_page_is_there_until_it_is_interrupted(tmp_path: Path, ending: signal.Signals):
+@pytest.mark.parametrize(("ending", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_a_folder_is_taken_in_and_a_page_is_there_until_it_is_interrupted(
+    tmp_path: Path, ending: signal.Signals, code: int
+):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "pumps.md").write_text("# Pumps\n\nPump 17 is serviced every 90 days.\n")
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GROUNDGRAPH_")}
@@ -51,8 +53,9 @@ def test_a_folder_is_taken_in_and_a_page_is_there_until_it_is_interrupted(tmp_pa
     finally:
         process.send_signal(ending)
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (130, b"")
+    assert (process.returncode, out) == (code, b"")
     assert b"Traceback" not in err
+    assert (b"Interrupted" in err) is bool(code)
 
 
 def test_others_are_let_in_only_where_users_sign_in(call):

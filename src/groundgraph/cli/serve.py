@@ -73,7 +73,7 @@ def serve(
     """Open a page over your documents. Beside it, OpenAI's clients have an endpoint at /v1.
 
     Conversations are kept where `ask` and `chat` keep theirs. Ends with Ctrl-C or SIGTERM, when the answers that are
-    being written are done.
+    being written are done: with 0 after SIGTERM.
     """
     _need_packages()
     from groundgraph.serve.app import Served
@@ -90,9 +90,11 @@ def serve(
     with _bound(host, port) as bound:
         if path is not None:
             take_in(settings, path, quiet=as_json)
-        asyncio.run(_serve(settings, Served(known, hosts, rate, uploads), bound, opens=open_page, as_json=as_json))
-    # Only a signal ends it.
-    raise KeyboardInterrupt
+        serving = _serve(settings, Served(known, hosts, rate, uploads), bound, opens=open_page, as_json=as_json)
+        if signal.SIGINT in asyncio.run(serving):
+            raise KeyboardInterrupt
+    # SIGTERM is how systemd, Docker and Kubernetes end a server: any other code is a failure to them.
+    raise typer.Exit(DONE)
 
 
 def _refuse_strangers(host: str, known: KnowsUsers) -> None:
@@ -144,7 +146,8 @@ def _bound(host: str, port: int) -> socket:
     return bound
 
 
-async def _serve(settings: Settings, served: Served, bound: socket, *, opens: bool, as_json: bool) -> None:
+async def _serve(settings: Settings, served: Served, bound: socket, *, opens: bool, as_json: bool) -> set[int]:
+    """The signals that ended it."""
     import uvicorn
 
     from groundgraph.graph.open_graph import open_graph
@@ -157,8 +160,9 @@ async def _serve(settings: Settings, served: Served, bound: socket, *, opens: bo
             app, log_level="warning", timeout_graceful_shutdown=_GRACE, server_header=False, lifespan="on"
         )
         server = uvicorn.Server(config)
-        with _raised_once():
+        with _raised_once() as raised:
             await asyncio.gather(_run(server, bound), _told(server, _address(bound), opens, as_json))
+    return raised
 
 
 async def _run(server: uvicorn.Server, bound: socket) -> None:
@@ -169,11 +173,14 @@ async def _run(server: uvicorn.Server, bound: socket) -> None:
 
 
 @contextmanager
-def _raised_once() -> Iterator[None]:
-    """A signal on which uvicorn ends it raises again, which would end the process before the graph is closed."""
-    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+def _raised_once() -> Iterator[set[int]]:
+    """A signal on which uvicorn ends it raises again, which would end the process before the graph is closed: here it
+    only becomes one of the set."""
+    raised = set[int]()
+    handled = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda number, _: raised.add(number)) for number in handled}
     try:
-        yield
+        yield raised
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
