@@ -194,3 +194,21 @@ def test_documents_of_langchain_are_taken_in_under_the_names_that_they_have(tmp_
     names = [row.name for row in base.documents()]
     assert (report.written, names[1:]) == (4, ["a", "guide.pdf, page 1", "guide.pdf, page 2"])
     assert base.document("guide.pdf, page 2").metadata["page"] == 2
+
+
+def test_documents_of_one_name_in_one_call_of_which_the_last_is_kept_are_told_once(tmp_path):
+    schemas = {"notes": {"fields": {"id": {}, "text": {}}, "content": ["text"], "id": "id"}}
+    base = KnowledgeBase.open({"knowledge_base": {"file": str(tmp_path / "base.sqlite"), "schemas": schemas}})
+    cut = [LangChainDocument(f"Piece {n}.", metadata={"source": "guide.md"}) for n in range(3)]
+    report = base.add_documents([*cut, {"name": "other", "text": "A pump."}, {"name": "other", "text": "A pump."}])
+    assert [row.name for row in base.documents()] == ["guide.md", "other"]
+    assert (report.documents, base.document("guide.md").text) == (2, "Piece 2.")
+    [told] = report.warnings
+    assert told["document"] == "guide.md"
+    assert "only the last of them is kept: give each a name of its own" in told["reason"]
+    assert not base.add_documents(cut[-1:]).warnings
+    # Also where a batch lies between them.
+    apart = [{"name": str(n % 300), "text": f"Text {n}."} for n in range(301)]
+    assert [told["document"] for told in base.add_documents(iter(apart)).warnings] == ["0"]
+    report = base.add_records("notes", [{"id": "a", "text": "One."}, {"id": "a", "text": "Two."}])
+    assert [told["document"] for told in report.warnings] == ["notes/a"]

@@ -31,6 +31,11 @@ from groundgraph.nodes.ingest.work import NO_TEXT, ChainsOf, IngestEvent, Job, P
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.settings.knowledge_base import KnowledgeBaseSettings
 
+SAME_NAME = (
+    "several of the documents that were passed in have this name, and only the last of them is kept: give each a name "
+    "of its own (one of LangChain's an id, and a record the id that its schema names)"
+)
+
 # What tells whether a document changed, or the way in which it is processed.
 
 
@@ -222,6 +227,16 @@ def _titled(document: Document) -> Document:
     return replace(document, metadata={**document.metadata, "title": found})
 
 
+def _told_of_name(entry: Loaded, passed: dict[str, str]) -> Loaded:
+    """`entry` with a warning, once for each name, where the document takes the place of another one in `passed`."""
+    document, now = entry.document, entry.content_hash
+    before = passed.setdefault(entry.name, now)
+    if document is None or before in ("", now):
+        return entry
+    passed[entry.name] = ""
+    return replace(entry, document=replace(document, warnings=(*document.warnings, SAME_NAME)))
+
+
 def _check_parts(document: Document) -> None:
     """Whether the parts of a document of someone else's making stand in its text.
 
@@ -265,7 +280,8 @@ class _Reader:
             given = await plan.atake_given(documents=self.size.documents, chars=self.size.chars)
         else:
             given = await run_blocking(plan.take_given, documents=self.size.documents, chars=self.size.chars)
-        return await run_blocking(lambda: [self._described(item.document, item.from_file) for item in given])
+        loaded = await run_blocking(lambda: [self._described(item.document, item.from_file) for item in given])
+        return [_told_of_name(entry, plan.passed) for entry in loaded]
 
     async def _files(self, plan: Plan) -> list[Loaded]:
         """The next files in their order, read by as many threads as there are processes to read in."""

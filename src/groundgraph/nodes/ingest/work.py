@@ -61,6 +61,7 @@ class Plan:
         files: the files that are still to be read.
         addresses: the web pages that are still to be fetched.
         documents: the documents that were passed in and are still to be taken; None when there are no more.
+        passed: by the name of those that were taken the hash of the document; empty when others had the name.
         is_part: other ingests read the other files of the folders.
         pages: fetches the addresses; one for the whole ingest, so that it keeps to the rules of each host.
         started: when the plan was made, in seconds of `time.monotonic`.
@@ -71,6 +72,7 @@ class Plan:
     files: deque[FoundFile] = field(default_factory=deque)
     addresses: deque[str] = field(default_factory=deque)
     documents: Iterator[Any] | AsyncIterator[Any] | None = None
+    passed: dict[str, str] = field(default_factory=dict)
     is_part: bool = False
     pages: PageLoader | None = None
     started: float = field(default_factory=time.monotonic)
