@@ -22,6 +22,7 @@ from langgraph.types import Command, interrupt
 from parents import ANSWER, Desk, in_a_row, streamed
 from pydantic import BaseModel
 from turns import QUESTION, ask, asked_by, asking, build, docs, notes, thread
+from typing_extensions import TypedDict
 from virtual_time import in_virtual_time
 
 from groundgraph import Context, InMemorySource, SourceSchema, load_provenance, retrieval_tool, turn_tool
@@ -47,6 +48,35 @@ async def test_the_private_state_of_a_turn_stays_out_of_a_parent_whose_channels_
     assert {name: result[name] for name in own} == own
     assert set(result) == {*own, "messages", "metadata"}
     assert result["messages"][-1].text == ANSWER
+
+
+class Own(TypedDict, total=False):
+    query: str
+    answer: str
+
+
+class Later(Own, total=False):
+    question: str
+    metadata: dict[str, Any]
+
+
+@pytest.mark.parametrize("state", [Own, Later])
+@pytest.mark.parametrize("saver", [None, InMemorySaver()])
+async def test_a_parent_whose_state_asks_nothing_is_told_and_goes_on_once_it_does(state: Any, saver: Any) -> None:
+    parent = in_a_row(state, turn=build(ANSWER)).compile(checkpointer=saver)
+    with pytest.raises(InputInvalid, match=r"neither 'messages' nor 'question'.*state.*query"):
+        await parent.ainvoke({"query": QUESTION, "metadata": {}}, thread(state.__name__))
+    if state is Later and saver:
+        await parent.aupdate_state(thread("Later"), {"question": QUESTION}, as_node=START)
+        assert (await parent.ainvoke(None, thread("Later")))["answer"] == ANSWER
+
+
+async def test_a_parent_that_begins_with_no_messages_is_greeted() -> None:
+    class Counted(MessagesState):
+        count: int
+
+    parent = in_a_row(Counted, turn=build(ANSWER)).compile()
+    assert "Hello" in (await parent.ainvoke({"messages": [], "count": 1}))["messages"][-1].text
 
 
 async def test_a_parent_takes_the_outputs_that_its_state_names_and_no_others() -> None:

@@ -60,8 +60,9 @@ def take_in(given: Any, limits: LimitSettings, *, trusted: bool = False) -> Any:
 
     Raises:
         InputInvalid: the messages or the metadata are nothing that a turn can take; the input asks nothing: it is
-            empty, or has keys that no turn knows; or it asks twice, which only the state of a parent may do, where a
-            question stands for its message; or it is a command that does more than go on with a turn.
+            empty, has keys that no turn knows, or is the state of a parent without one that asks; or it asks twice,
+            which only the state of a parent may do, where a question stands for its message; or it is a command that
+            does more than go on with a turn.
     """
     if isinstance(given, Command):
         update = check_command(given)
@@ -74,7 +75,9 @@ def take_in(given: Any, limits: LimitSettings, *, trusted: bool = False) -> Any:
     if not isinstance(mapping, dict):
         told = f'{{"question": "..."}} or {{"messages": [...]}}, and this is a value of type {type(given).__name__}.'
         raise InputInvalid(f"A turn takes {told}")
-    if not trusted:
+    if trusted:
+        _check_parents_keys(mapping)
+    else:
         check_keys(mapping)
     return _taken(mapping, limits, trusted)
 
@@ -98,6 +101,21 @@ def check_keys(given: Mapping[str, Any], known: Sequence[str] = INPUT) -> None:
     if unknown and not any(_asks(given[name]) for name in asking):
         hint = nearest(unknown[0], list(known))
         raise InputInvalid(f"The input has no key '{unknown[0]}'.{hint} It takes: {', '.join(known)}.")
+
+
+def _check_parents_keys(given: Mapping[str, Any]) -> None:
+    """Refuses the state of a parent that has nothing which asks; whatever else it has is the parent's own.
+
+    Raises:
+        InputInvalid: see above.
+    """
+    unknown = [str(name) for name in given if name not in INPUT]
+    if not given:
+        check_keys(given)
+    elif unknown and not given.keys() & _ASKING.keys():
+        told = f"Inside this graph the turn is given '{unknown[0]}', and neither 'messages' nor 'question'"
+        way = f'call the turn in a node of yours: await turn.ainvoke({{"question": state["{unknown[0]}"]}})'
+        raise InputInvalid(f"{told}: it is asked nothing. Set one of the two in the state of that graph, or {way}.")
 
 
 # What may come with a decision: the session is the caller's, a turn is what its steps made of it.
