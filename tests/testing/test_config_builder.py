@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from groundgraph.core.errors import ConfigurationError
 from groundgraph.testing import GroundedConfigBuilder
 
 
@@ -53,3 +56,17 @@ def test_a_section_can_be_added_to_and_a_built_config_stays_as_it_is():
     second = builder.intent(scope="broad").build()
     assert first == {"intent": {"mode": "static", "text_queries": ["a"]}}
     assert second["intent"] == {"mode": "static", "text_queries": ["a", "b"], "scope": "broad"}
+
+
+def test_an_option_within_a_value_is_refused_with_the_name_of_that():
+    builder = GroundedConfigBuilder().option("a", 1).option("b.c", "x").option("sources", 2).option("intent", [])
+    ways = {
+        "a": lambda: builder.option("a.b", 2),
+        "c": lambda: builder.option("b.c.d", 2),
+        "sources": lambda: builder.source("memory", "a"),
+        "intent": lambda: builder.intent(mode="static"),
+    }
+    for name, way in ways.items():
+        with pytest.raises(ConfigurationError, match=f"^{name}: was set to a value of type .* leave one out"):
+            way()
+    assert builder.build() == {"a": 1, "b": {"c": "x"}, "sources": 2, "intent": []}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundgraph import Context, InMemorySource
+from groundgraph.core.errors import ConfigurationError
 from groundgraph.testing import GroundedConfigBuilder, ScriptedChatModel, TurnHarness, UnscriptedPrompt, text_response
 
 pytestmark = pytest.mark.covers("U7")
@@ -93,3 +94,17 @@ async def test_a_turn_that_waits_for_a_person_is_decided_in_the_test():
         decided = await harness.decide({"decision": "replace", "text": f"{FACT} [1]"})
     assert decided.response == f"{FACT} [1]"
     assert harness.results == [waiting, decided]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ((5,), "a configuration is a file, a mapping or None, and this is a value of type int"),
+        (([],), "a value of type list"),
+        (({}, 5), "main_responses: a list of replies is needed, and this is a value of type int"),
+        (({}, "Yes [1]."), "main_responses: a list of replies is needed, and this is a value of type str"),
+    ],
+)
+async def test_a_harness_of_what_is_none_is_refused_by_name(given, told):
+    with pytest.raises(ConfigurationError, match=told):
+        await TurnHarness.create(*given)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from groundgraph.core.errors import ConfigurationError, Problem
+
 
 class GroundedConfigBuilder:
     """Builds the mapping that `load_settings` takes; every method returns the builder.
@@ -14,6 +16,9 @@ class GroundedConfigBuilder:
         GroundedConfigBuilder().intent(mode="extract", num_queries=2).retrieval(top_k=3).build()
 
     Calling a section twice adds to it.
+
+    Raises:
+        ConfigurationError: an option would stand within a value that another call has set.
     """
 
     def __init__(self) -> None:
@@ -45,7 +50,7 @@ class GroundedConfigBuilder:
 
     def source(self, source_type: str, name: str, **options: Any) -> GroundedConfigBuilder:
         """One more entry of `sources`."""
-        self._config.setdefault("sources", []).append({"type": source_type, "name": name, **options})
+        _within(self._config, "sources", []).append({"type": source_type, "name": name, **options})
         return self
 
     def option(self, key: str, value: Any) -> GroundedConfigBuilder:
@@ -53,7 +58,7 @@ class GroundedConfigBuilder:
         *sections, last = key.split(".")
         target = self._config
         for name in sections:
-            target = target.setdefault(name, {})
+            target = _within(target, name, {})
         target[last] = value
         return self
 
@@ -62,5 +67,15 @@ class GroundedConfigBuilder:
         return copy.deepcopy(self._config)
 
     def _section(self, name: str, options: dict[str, Any]) -> GroundedConfigBuilder:
-        self._config.setdefault(name, {}).update(options)
+        _within(self._config, name, {}).update(options)
         return self
+
+
+def _within(target: dict[str, Any], name: str, empty: Any) -> Any:
+    """What `target` has under `name`, which is of the kind of `empty`, and is that when there is nothing."""
+    held = target.setdefault(name, empty)
+    if not isinstance(held, type(empty)):
+        needed = "a list" if isinstance(empty, list) else "a section with keys of its own"
+        told = f"was set to a value of type {type(held).__name__}, and this call needs {needed} there: leave one out"
+        raise ConfigurationError([Problem(name, told)])
+    return held

@@ -10,9 +10,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
+from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.graph.turn import turn_graph
 from groundgraph.graph.turn_runner import TurnRunner
-from groundgraph.settings.load_settings import load_settings
+from groundgraph.settings.load_settings import settings_of
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.in_memory import InMemorySource
 from groundgraph.testing.models import ScriptedChatModel
@@ -69,11 +70,14 @@ class TurnHarness:
             query_responses: those of a query model of its own.
             extractor_responses: those of a model that extracts intents, for example one JSON object a turn.
             sources: what is searched; one empty in-memory source when neither this nor the settings name any.
+
+        Raises:
+            ConfigurationError: the settings cannot work, or responses are no list.
         """
-        main = ScriptedChatModel(list(main_responses)) if main_responses is not None else None
-        query = ScriptedChatModel(list(query_responses)) if query_responses is not None else None
-        extractor = ScriptedChatModel(list(extractor_responses)) if extractor_responses is not None else None
-        settings = load_settings(dict(bot_config or {}))
+        main = _scripted("main_responses", main_responses)
+        query = _scripted("query_responses", query_responses)
+        extractor = _scripted("extractor_responses", extractor_responses)
+        settings = settings_of({} if bot_config is None else bot_config)
         if sources is None and not settings.sources and settings.knowledge_base is None:
             sources = [InMemorySource(name="knowledge_base")]
         graph = turn_graph(
@@ -127,3 +131,13 @@ class TurnHarness:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def _scripted(name: str, responses: Any) -> ScriptedChatModel | None:
+    if responses is None:
+        return None
+    # The letters of a text would be replies, one for each call.
+    if isinstance(responses, str) or not isinstance(responses, Sequence):
+        told = f"a list of replies is needed, and this is a value of type {type(responses).__name__}: put it in [...]"
+        raise ConfigurationError([Problem(name, told)])
+    return ScriptedChatModel(list(responses))
