@@ -13,15 +13,17 @@ import pytest
 from forks import run_command, without_rights
 
 from groundgraph.cli.main import main
-from groundgraph.cli.output import code_of, printable
+from groundgraph.cli.output import code_of, printable, report_error
 from groundgraph.core.errors import (
     ConfigurationError,
     FilterInvalid,
+    Problem,
     SchemaVersionUnsupported,
     ScopeMissing,
     SourceUnavailable,
     StorageLocked,
 )
+from groundgraph.core.secret_mask import know_secrets
 
 
 @pytest.mark.covers("fault 9")
@@ -44,6 +46,29 @@ def test_with_json_the_problems_are_a_document(call, tmp_path):
         ("retrieval.top_k", "wrong.yaml", 2, 3),
         ("nope", "wrong.yaml", 3, 1),
     ]
+
+
+@pytest.mark.covers("F5", "fault 91")
+def test_a_secret_in_the_file_is_told_in_whole_words_and_without_it(call, tmp_path):
+    (tmp_path / "groundgraph.yaml").write_text("llm:\n  model: m\n  api_key: sk-abcdef\n")
+    for command in (["ask", "x"], ["config", "check"]):
+        ran = call(*command)
+        assert (ran.code, "sk-abcdef" in ran.out + ran.err) == (2, False)
+        assert "groundgraph.yaml:3:3: llm.api_key: a secret must not stand in this file." in ran.out + ran.err
+    ran = call("ask", "x", "--json")
+    assert "llm.api_key: a secret must not stand" in ran.json["error"]["message"]
+
+
+@pytest.mark.covers("F5", "fault 91")
+def test_a_problem_that_repeats_a_secret_is_told_without_it_also_in_json(capsys, tmp_path):
+    know_secrets({"api_key": "canary-5f7a91c2"})
+    told = ["the driver refuses canary-5f7a91c2", "'hunter2' is no such", '"hunter2"; or another', "password=hunter2"]
+    for as_json in (False, True):
+        report_error(ConfigurationError([Problem("llm.api_key", one) for one in told]), as_json=as_json)
+        out, err = capsys.readouterr()
+        assert "canary" not in out + err
+        assert "hunter2" not in out + err
+        assert "llm.api_key: the driver refuses ***" in out + err
 
 
 @pytest.mark.covers("fault 13")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from groundgraph.cli.options import AsJson, ConfigFile
-from groundgraph.cli.output import DONE, EPILOG, WRONG_USE, counted, note, say, write_json
+from groundgraph.cli.output import DONE, EPILOG, WRONG_USE, counted, masked_problem, note, say, write_json
 
 if TYPE_CHECKING:
     from groundgraph.cli.check_config import Checked
@@ -45,6 +45,7 @@ def check(
     if path is None:
         raise typer.BadParameter("there is no groundgraph.yaml here or above; name the file", param_hint="FILE")
     checked = check_config(path)
+    checked.problems = [masked_problem(problem) for problem in checked.problems]
     if as_json:
         write_json(_document(checked, path))
     else:

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from groundgraph.core.errors import (
     InputInvalid,
     IntentInvalid,
     NothingToResume,
+    Problem,
     SchemaVersionUnsupported,
     ScopeMissing,
 )
@@ -170,13 +172,26 @@ def counted(number: int, word: str) -> str:
 # An error as the reader of a command line wants it: what is wrong, where, and no traceback.
 
 
+def masked_problem(problem: Problem) -> Problem:
+    """`problem` without secrets.
+
+    A key such as `llm.api_key` before a message would make a secret of its first word, which is one of ours, and no
+    value unless it is quoted.
+    """
+    from groundgraph.core.secret_mask import mask
+
+    before = f"{problem.key}: " if problem.message.startswith(("'", '"')) else ""
+    message = mask(f"{before}{problem.message}").removeprefix(before)
+    return replace(problem, key=mask(problem.key), file=mask(problem.file), message=message)
+
+
 def report_error(error: BaseException, *, as_json: bool, message: str = "") -> None:
     """Write `error` to standard error or, with `as_json`, as the JSON document of the command."""
     # Loaded here: most commands end without an error.
     from groundgraph.core.secret_mask import mask
 
-    problems = error.problems if isinstance(error, ConfigurationError) else []
-    text = mask("\n".join(map(str, problems)) or message or str(error)) or type(error).__name__
+    problems = [masked_problem(problem) for problem in error.problems] if isinstance(error, ConfigurationError) else []
+    text = "\n".join(map(str, problems)) or mask(message or str(error)) or type(error).__name__
     if as_json:
         told = {"type": type(error).__name__, "message": text, "problems": [vars(problem) for problem in problems]}
         try:
