@@ -20,7 +20,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from postgres_fixture import postgres  # noqa: F401 - a fixture
 from turns import ask, docs, settings_in, thread
 
-from groundgraph import load_provenance, open_graph, prune_checkpoints, turn_graph
+from groundgraph import load_provenance, open_graph, prune_checkpoints, resume_turn, turn_graph
 from groundgraph.core.errors import StorageDamaged
 from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
@@ -128,6 +128,35 @@ async def test_a_damaged_row_of_the_store_is_told_and_can_be_forgotten(tmp_path:
             assert (await forget_thread(graph, name)).records == 1
         assert (await ask(graph, on="hurt"))["outcome"] == "answered"
     left = sqlite3.connect(store).execute("SELECT prefix FROM store WHERE prefix LIKE '%.provenance.other'").fetchall()
+    assert left == []
+
+
+@pytest.mark.parametrize("column", ["created_at", "updated_at"])
+@pytest.mark.parametrize("date", ["nonsense", "", 7, None, b"\xff"])
+async def test_a_row_of_the_store_without_a_date_is_told_and_can_be_forgotten(
+    tmp_path: Path, column: str, date
+) -> None:
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
+        for name in ("hurt", "other", "whole"):
+            await ask(graph, on=name)
+        await ask(graph, "pump 17", "whole")
+    store = tmp_path / ".groundgraph" / "evidence.sqlite"
+    for name in ("hurt", "other"):
+        change(store, f"UPDATE store SET {column} = ? WHERE prefix = ?", date, f"groundgraph.provenance.{name}")
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
+        for read in (load_provenance, resume_turn):
+            with pytest.raises(StorageDamaged, match=r"'hurt' cannot be read: the record .*groundgraph forget hurt"):
+                await read(graph, "hurt")
+        assert (await load_provenance(graph, "whole"))["outcome"]
+        for name in ("hurt", "other"):
+            assert (await forget_thread(graph, name)).records == 1
+    change(store, f"UPDATE store SET {column} = ? WHERE prefix = 'groundgraph.evidence'", date)
+    async with open_graph(settings_in(tmp_path), sources=[docs()]) as graph:
+        with pytest.raises(StorageDamaged, match=r"'whole' cannot be read: the evidence .*groundgraph forget whole"):
+            await load_provenance(graph, "whole")
+        assert (await ask(graph, on="whole"))["outcome"] == "answered"
+        assert (await forget_thread(graph, "whole")).bodies
+    left = sqlite3.connect(store).execute("SELECT prefix FROM store").fetchall()
     assert left == []
 
 

@@ -15,6 +15,7 @@ from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache, partial
 from itertools import repeat
 from operator import itemgetter
@@ -53,6 +54,7 @@ class SqliteStore(AsyncSqliteStore):
 
     def __init__(self, connection: Any, file: str) -> None:
         super().__init__(connection, deserializer=readable_value)
+        connection.row_factory = _readable_row
         self.file = file
         self._line = asyncio.Lock()
 
@@ -83,6 +85,27 @@ class SqliteStore(AsyncSqliteStore):
                 if told is None:
                     raise
                 raise told from error
+
+
+# In place of a date that is none; LangGraph's store fails at one of those, and with it the whole batch.
+_NO_DATE = "1970-01-01 00:00:00"
+_DATES = ("created_at", "updated_at")
+
+
+def _readable_row(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`row`; of one of the store that has no date, with a value that holds nothing, as where that cannot be read."""
+    names = [column[0] for column in cursor.description]
+    if all(_is_date(value) for name, value in zip(names, row, strict=True) if name in _DATES):
+        return row
+    instead = dict.fromkeys(_DATES, _NO_DATE) | {"value": None}
+    return tuple(instead.get(name, value) for name, value in zip(names, row, strict=True))
+
+
+def _is_date(value: Any) -> bool:
+    try:
+        return bool(datetime.fromisoformat(value))
+    except (TypeError, ValueError):
+        return False
 
 
 async def _undo(holder: AsyncSqliteSaver | AsyncSqliteStore) -> None:
