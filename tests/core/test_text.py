@@ -315,3 +315,15 @@ def test_marks_with_blanks_between_them_are_one_end_of_a_sentence(text, expected
 )
 def test_a_word_means_nothing_only_in_a_text_of_its_language(text: str, language: str, content: list[str]) -> None:
     assert (detect_language(text), stems(text)) == (language, content)
+
+
+def test_what_is_ascii_in_its_compatible_form_is_brought_into_no_other(monkeypatch):
+    forms = []
+
+    def noted(form, text):
+        forms.append(form)
+        return unicodedata.normalize(form, text)
+
+    monkeypatch.setattr("groundgraph.text.words.normalized", noted)
+    assert [fold("… Ok"), fold("Ｐｕｍｐ ¹⁷")] == ["... ok", "pump 17"]
+    assert forms == ["NFKC", "NFKC"]

@@ -9,7 +9,8 @@ import time
 import pytest
 from turns import ask, build
 
-from groundgraph import InMemorySource
+from groundgraph import InMemorySource, turn_graph
+from groundgraph.answers.quote_candidates import Asked
 
 pytestmark = pytest.mark.covers("F3", "fault 82")
 
@@ -40,6 +41,8 @@ REPLIES = {
 EVIDENCE = {
     "full stops": "Contents " + "." * 20_000 + "5",
     "full stops apart": "Contents " + ". " * 10_000 + "5",
+    "lines of full stops": ".\n" * 10_000,
+    "ellipses": "…" * 20_000,
     "contents page": "\n".join(f"Pumps {page}{'.' * 60}{page}" for page in range(300)),
     "rule": "-" * 20_000,
     "labels": "[1]" * 6_600,
@@ -111,6 +114,23 @@ async def test_the_mark_names_the_place_where_the_repetition_begins():
     assert [flag["detail"] for flag in result["support"]["flags"] if flag["kind"] == "repetitive"] == [
         "the model repeats itself from “and round and round and round and round and round and round” on"
     ]
+
+
+@pytest.mark.covers("fault 83")
+async def test_of_lines_without_a_word_of_the_question_nothing_is_counted(monkeypatch):
+    counted = 0
+    share = Asked.share
+
+    def counting(asked, stems):
+        nonlocal counted
+        counted += 1
+        return share(asked, stems)
+
+    monkeypatch.setattr(Asked, "share", counting)
+    told = [{"id": str(n), "content": f"Pump {n} is serviced every 90 days. " + ".\n" * 2_000} for n in range(17, 20)]
+    result = await ask(turn_graph(sources=[InMemorySource(told, name="docs")]), QUESTION)
+    assert "Pump 17 is serviced every 90 days." in result["answer"]
+    assert counted < 200
 
 
 @pytest.mark.covers("fault 83")

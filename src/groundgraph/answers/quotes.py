@@ -121,7 +121,9 @@ def _hidden(
         for start, end, aside in hidden_in(result) if asked.stems - known else ():
             text = result.content[start:end]
             own = asked.stems & stems_of(text)
-            yield asked.share(own - known), Quote(label, text, start, end, asked.share(own), own), aside
+            # Most hold nothing of the question: of lines of marks alone there may be thousands.
+            if more := own - known:
+                yield asked.share(more), Quote(label, text, start, end, asked.share(own), own), aside
 
 
 def with_hidden(question: str, quotes: list[Quote], evidence: Sequence[SourceResult]) -> list[Quote]:

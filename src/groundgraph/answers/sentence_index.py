@@ -217,10 +217,11 @@ def sentence_weights(texts: Iterable[str]) -> Callable[[str], float]:
 @lru_cache(maxsize=4096)
 def weights_held(text: str, weights: Weights, running: tuple[str, ...] = ()) -> tuple[float, ...]:
     """For each sentence of `text`, the sum of the weights of the stems that it holds."""
+    asked = frozenset(stem for stem, _ in weights)
     # In the order of the weights: so every run gives the same sums.
     return tuple(
         [
-            sum([weight for stem, weight in weights if stem in sentence.stems])
+            0.0 if asked.isdisjoint(held := sentence.stems) else sum([part for stem, part in weights if stem in held])
             for sentence in sentences_of(text, running)
         ]
     )

@@ -153,7 +153,10 @@ def fold(text: str) -> str:
     """`text` as it is compared: see the module's first lines."""
     if text.isascii():
         return text.lower()
-    decomposed = normalized("NFD", normalized("NFKC", text).casefold())
+    plain = normalized("NFKC", text).casefold()
+    if plain.isascii():
+        return plain
+    decomposed = normalized("NFD", plain)
     decomposed = _MARKED_YE.sub(lambda ye: ye.group().replace("\u0308", ""), decomposed)
     return normalized("NFC", _LATIN_ACCENTS.sub("", decomposed))
 
