@@ -72,6 +72,19 @@ async def test_threads_evidence_and_records_are_kept_over_restarts_and_can_be_fo
 
 
 @pytest.mark.live
+@pytest.mark.parametrize("date", ["infinity", "-infinity", "0044-03-15 BC"])
+async def test_records_whose_date_is_none_of_python_are_read_and_can_be_forgotten(url, date: str) -> None:
+    async with open_graph(settings_for(url), sources=[docs()]) as graph:
+        first = await graph.ainvoke(asking(), thread())
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("UPDATE store SET created_at = %s, updated_at = %s", [date, date])
+        second = await graph.ainvoke(asking("pump 17"), thread())
+        for output in (first, second):
+            assert await load_provenance(graph, "t", output["provenance"]["turn_id"]) == output["provenance"]
+        assert (await forget_thread(graph, "t")).records == 2
+
+
+@pytest.mark.live
 async def test_two_processes_may_set_up_the_same_database_at_once(url) -> None:
     async def use(number: int) -> str:
         async with open_graph(settings_for(url), sources=[docs()]) as graph:

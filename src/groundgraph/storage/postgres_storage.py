@@ -10,15 +10,18 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.store.base import Op, Result
 from langgraph.store.postgres.aio import AsyncPostgresStore
-from psycopg import AsyncConnection, InterfaceError, OperationalError
+from psycopg import AsyncConnection, DataError, InterfaceError, OperationalError
+from psycopg.abc import Buffer
 from psycopg.errors import InsufficientPrivilege
 from psycopg.rows import dict_row
+from psycopg.types.datetime import TimestamptzBinaryLoader, TimestamptzLoader
 from psycopg_pool import AsyncConnectionPool
 from typing_extensions import override
 
@@ -374,7 +377,29 @@ async def _answering(pool: AsyncConnectionPool[Any], connection: Any) -> None:
         raise
 
 
+# In place of a date that Python has none for, such as "infinity": nothing but the order of records depends on it.
+_NO_DATE = datetime.min.replace(tzinfo=UTC)
+
+
+class _AnyDate(TimestamptzLoader):
+    def load(self, data: Buffer) -> datetime:
+        try:
+            return super().load(data)
+        except DataError:
+            return _NO_DATE
+
+
+class _AnyBinaryDate(TimestamptzBinaryLoader):
+    def load(self, data: Buffer) -> datetime:
+        try:
+            return super().load(data)
+        except DataError:
+            return _NO_DATE
+
+
 async def _bounded(connection: Any) -> None:
+    for loader in (_AnyDate, _AnyBinaryDate):
+        connection.adapters.register_loader("timestamptz", loader)
     # As a statement: start-up options would take the place of those in the user's url.
     await connection.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'")
 
