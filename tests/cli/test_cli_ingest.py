@@ -120,7 +120,7 @@ def test_json_lists_lines_and_links_that_were_not_taken_in(call, docs, tmp_path)
     ran = call("ingest", "docs", "--json")
     [warning], [skipped] = ran.json["warnings"], ran.json["skipped"]
     assert warning["document"] == "docs/parts.jsonl"
-    assert warning["reason"].endswith("they are no JSON: line 2")
+    assert warning["reason"].endswith("(no JSON): line 2")
     assert skipped["document"] == "docs/link.txt"
     assert "leads out of the given folder" in skipped["reason"]
 

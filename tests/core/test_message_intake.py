@@ -163,10 +163,13 @@ def test_an_input_that_asks_nothing_under_a_known_name_is_refused_by_name() -> N
         take_in({"query": "When is pump 17 serviced?"}, LimitSettings())
     with pytest.raises(InputInvalid, match="The input is empty"):
         take_in({}, LimitSettings())
-    assert take_in({}, LimitSettings(), trusted=True) == {}
+    # Nor does the state of a parent that is empty, or holds what no turn knows alone.
+    with pytest.raises(InputInvalid, match="The input is empty"):
+        take_in({}, LimitSettings(), trusted=True)
     assert take_in({"metadata": {"a": 1}}, LimitSettings()) == {"metadata": {"a": 1}}
     assert "messages" in take_in({"question": "When?", "more": 1}, LimitSettings())
-    assert take_in({"own": 1}, LimitSettings(), trusted=True) == {"own": 1}
+    with pytest.raises(InputInvalid, match="the turn is given 'own', and neither"):
+        take_in({"own": 1}, LimitSettings(), trusted=True)
 
 
 @pytest.mark.covers("T2")
