@@ -496,6 +496,15 @@ def test_a_piece_is_about_what_its_headings_name_together_or_by_a_short_form(pat
     assert worth(path) > worth(f"{path} > When others have it") + HEADED / 2
 
 
+def test_a_term_and_what_stands_above_it_are_what_is_asked_about_together():
+    def worth(term: str) -> float:
+        told = below("Client types", f"{term}\n    Whoever of them cannot keep a secret.")
+        [only] = candidates_of(Asked.of("What is a public client?", [told]), [told])
+        return only.worth
+
+    assert worth("public") == pytest.approx(worth("public kinds") + HEADED)
+
+
 def test_what_tells_of_a_file_as_its_term_comes_before_what_uses_it():
     entries = "* ``setup.cfg`` - the options of all tools.\n* ``env.py`` - a script that is run with each command."
     told = result(f"The file env.py is read by the env.py of the parent.\n\n{entries}")

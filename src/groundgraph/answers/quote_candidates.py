@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import groupby
@@ -85,10 +85,9 @@ class Asked:
         names = map(frozenset, code_name_stems(self.question))
         return frozenset([self.subject, *names, *map(stems_of, self.dotted)])
 
-    def is_headed_by(self, above: frozenset[str], headings: Iterable[frozenset[str]]) -> bool:
-        """Whether one of `headings`, ways to read the lowest, is a topic, or part of the subject whose rest stands
-        `above`."""
-        return any(one in self.topics or (one and one <= self.subject <= one | above) for one in headings)
+    def is_topic(self, said: frozenset[str], above: frozenset[str]) -> bool:
+        """Whether what is `said` is a topic, or part of the subject whose rest stands `above`."""
+        return said in self.topics or bool(said and said <= self.subject <= said | above)
 
     @classmethod
     def of(cls, question: str, evidence: Sequence[SourceResult], behind: str = "") -> Asked:
@@ -122,15 +121,15 @@ class Asked:
         held = len(held_codes(self.codes, text)) + len(self.dotted and self.dotted & dotted_names(text))
         return CODED * held / (len(self.codes) + len(self.dotted)) if held else 0.0
 
-    def defined(self, sentence: Sentence, text: str) -> float:
-        """What a `sentence`, as it stands in `text`, gains where it tells of a term that is one of the topics. In code
-        such a line gives a value."""
-        if not sentence.quotable or not any(sentence.stems >= topic for topic in self.topics):
+    def defined(self, sentence: Sentence, text: str, above: frozenset[str]) -> float:
+        """What a `sentence`, as it stands in `text`, gains where it tells of a term that is one of the topics, with the
+        words `above` it. In code such a line gives a value."""
+        if not sentence.quotable or sentence.stems.isdisjoint(self.stems):
             return 0.0
         # The marker of an item stands right before it.
         is_item = text[max(0, sentence.start - _MARKER_CHARS) : sentence.start].rpartition("\n")[2].strip()
         found = (TERM_OF_ITEM if is_item else TERM).match(text, sentence.start, sentence.end)
-        return HEADED if found and stems_of(found[1]) in self.topics else 0.0
+        return HEADED if found and self.is_topic(stems_of(found[1]), above) else 0.0
 
     def nearness(self, result: SourceResult, count: int) -> Sequence[float]:
         """The cosines of the `count` sentences of `result`; 0 where they are not known."""
@@ -195,7 +194,7 @@ def _headed(asked: Asked, evidence: Sequence[SourceResult]) -> dict[int, float]:
     headed = {
         label: one
         for label, one in enumerate(evidence, 1)
-        if asked.is_headed_by(*_under(*_names(one), Shape.of(one).heading))
+        if _is_headed(asked, *_under(*_names(one), Shape.of(one).heading))
     }
     gains = dict.fromkeys(headed, HEADED)
     places = sorted(
@@ -208,6 +207,10 @@ def _headed(asked: Asked, evidence: Sequence[SourceResult]) -> dict[int, float]:
     for _, of_one in groupby(places, key=lambda place: place[:2]):
         gains[next(of_one)[-1]] += FIRST
     return gains
+
+
+def _is_headed(asked: Asked, above: frozenset[str], headings: Sequence[frozenset[str]]) -> bool:
+    return any(asked.is_topic(heading, above) for heading in headings)
 
 
 def _candidates_in(
@@ -226,7 +229,7 @@ def _candidates_in(
     about = headed + (ABOUT * max(_likeness(heading, asked.stems) for heading in headings) if named else 0.0)
     held_by_one = max(weights, default=0.0) / asked.total + asked.marked(content, shape.heading)
     own_sentences = sentences_of(content, shape.running)
-    terms = [asked.defined(one, content) for one in own_sentences]
+    terms = [asked.defined(one, content, under) for one in own_sentences]
     most = asked.share(named) + held_by_one + LEAD + about + max(terms, default=0.0) + NEAR * closest
     if most * discount < least:
         return []

@@ -473,10 +473,11 @@ class Scorer:
         headings, _, terms = above.partition(_ENTRIES)
         higher, _, lowest = headings.rpartition("\n")
         # The number of a section says nothing of what it is about.
-        own = list(dropwhile(str.isdecimal, lowest.split()))
-        return self._is_topic(own, higher.split()) or any(self._is_topic(term.split("=")[1:]) for term in terms.split())
+        own, over = list(dropwhile(str.isdecimal, lowest.split())), higher.split()
+        said = [term.split("=")[1:] for term in terms.split()]
+        return self._is_topic(own, over) or any(self._is_topic(one, [*over, *own]) for one in said)
 
-    def _is_topic(self, said: Sequence[str], above: Sequence[str] = ()) -> bool:
+    def _is_topic(self, said: Sequence[str], above: Sequence[str]) -> bool:
         own = {self._forms.get(stem, stem) for stem in said}
         about = own <= self._subject and self._subject <= own.union(above)
         return bool(said) and (about or tuple(said) in self._names)
