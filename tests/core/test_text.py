@@ -18,6 +18,7 @@ from groundgraph.text.words import (
     normalized,
     query_stems,
     sentences,
+    spelled_forms,
     stem,
     stems,
     stop_words,
@@ -114,6 +115,27 @@ def test_stems_join_the_forms_of_a_word_and_leave_stop_words_out():
     assert set(stems("возврат возврата возвратом")) == {"возврат"}
     assert len(set(stems("заявка заявки заявок"))) == len(set(stems("участок участка"))) == 1
     assert stems("и возврат, и оплата") == stems("возврат оплата")
+
+
+def test_forms_that_no_rule_makes_of_a_word_have_its_stem():
+    assert set(stems("wrote, written, writes")) == {stem("write")}
+    assert set(stems("Wer ruft die Kinder? Das Kind rief.")) == set(stems("rufen Kind"))
+    assert set(stems("пять дней, один день, люди, человек")) == {*stems("пять один"), stem("день"), stem("человек")}
+    assert stem("founded") != stem("find")
+    assert spelled_forms("bought") == ("bought", "buy")
+    assert spelled_forms("pump") == ("pump",)
+
+
+@pytest.mark.parametrize("script", ["LATIN", "CYRILLIC"])
+def test_no_form_is_one_of_two_words(script):
+    like = [one for one in LANGUAGES if language_data(one, "script") == script]
+    rows = [fold(row).split() for one in like for row in language_data(one, "irregular")]
+    held: dict[str, str] = {}
+    for word, *forms in rows:
+        assert forms, word
+        assert {held.setdefault(form, word) for form in (word, *forms)} == {word}
+        # What is as common and means nothing is no form of what does.
+        assert stop_words().isdisjoint((word, *forms)), word
 
 
 def test_a_question_of_stop_words_only_keeps_them():

@@ -3,11 +3,14 @@
 Text is folded the same way wherever it is compared: NFKC, case folded, ё as е, accents on Latin letters kept apart
 from their letter and dropped. In words, soft hyphens and joiners are dropped, and Latin letters within a Cyrillic word
 (or the reverse) that look the same are put right. Stems are Snowball's: Russian for words in Cyrillic, English for the
-rest. Runs of Han, kana or Hangul, which no space divides, count as overlapping pairs of characters.
+rest; forms that no rule makes of a word ("wrote") are listed with its language. Runs of Han, kana or Hangul, which no
+space divides, count as overlapping pairs of characters.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
 import threading
@@ -91,6 +94,10 @@ LANGUAGES = tuple(sorted(file.name.removesuffix(".yaml") for file in _FOLDER.ite
 # Stop words of a language that mean something in another: that they stand in a text by themselves does not tell its
 # language.
 AMBIGUOUS = "ambiguous"
+# Rows of a word with its forms that no rule makes of it.
+IRREGULAR = "irregular"
+# Counted up when words or stems are made of a text in another way than before.
+_WORDS = 1
 
 
 @cache
@@ -223,12 +230,40 @@ def _fleeting(language: str) -> re.Pattern[str] | None:
 
 @lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
-    """The Snowball stem of one folded word."""
-    languages = () if word.isascii() else (_language_of(script_of(letter)) for letter in word)
-    language = next((language for language in languages if language != "en"), "en")
-    stemmed: str = _stemmer(language).stemWord(word)
+    """The Snowball stem of one folded word, or of the word of which it is a form that no rule makes: "wrote"."""
+    language = _stemmed_as(word)
+    stemmed: str = _stemmer(language).stemWord(_irregular(language).get(word, (word,))[0])
     fleeting = _fleeting(language)
     return fleeting.sub("", stemmed) if fleeting else stemmed
+
+
+def _stemmed_as(word: str) -> str:
+    """By which language's rules `word` is stemmed."""
+    languages = () if word.isascii() else (_language_of(script_of(letter)) for letter in word)
+    return next((language for language in languages if language != "en"), "en")
+
+
+@cache
+def _irregular(language: str) -> dict[str, tuple[str, ...]]:
+    """By form the words that are listed with it, the one first of which they are forms; of all languages whose words
+    have the stems of `language`."""
+    like = (one for one in LANGUAGES if _language_of(language_data(one, "script")) == language)
+    rows = (tuple(fold(row).split()) for one in like for row in language_data(one, IRREGULAR))
+    return {form: row for row in rows for form in row}
+
+
+def spelled_forms(word: str) -> tuple[str, ...]:
+    """The folded `word`, and the other forms of it that no rule makes: what an index holds that is not of our stems."""
+    return tuple(dict.fromkeys([word, *_irregular(_stemmed_as(word)).get(word, ())]))
+
+
+@cache
+def stemming() -> str:
+    """By what the stems of a text are made: what was stored under another value is not what is searched for now."""
+    kinds = ("stemmer", "script", "fleeting", IRREGULAR, "stop_words", AMBIGUOUS)
+    data = (language_data(language, kind) for language in LANGUAGES for kind in kinds)
+    told = [sorted(one) if isinstance(one, frozenset) else one for one in data]
+    return hashlib.blake2b(json.dumps([_WORDS, told]).encode(), digest_size=8).hexdigest()
 
 
 def stems(text: str) -> list[str]:

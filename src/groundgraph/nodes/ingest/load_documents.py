@@ -30,6 +30,7 @@ from groundgraph.ingest.readers import READERS, Readers
 from groundgraph.nodes.ingest.work import NO_TEXT, ChainsOf, IngestEvent, Job, Plan, reason_of
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.settings.knowledge_base import KnowledgeBaseSettings
+from groundgraph.text.words import stemming
 
 SAME_NAME = (
     "several of the documents that were passed in have this name, and only the last of them is kept: give each a name "
@@ -57,7 +58,8 @@ def document_hash(content: str, signature: str, embedding_model: str = "") -> st
         signature: of the ingest chains of its kind.
         embedding_model: the name of the embedding model, empty without one.
     """
-    return hashlib.blake2b(json.dumps([content, signature, embedding_model]).encode(), digest_size=16).hexdigest()
+    depends_on = [content, signature, embedding_model, stemming()]
+    return hashlib.blake2b(json.dumps(depends_on).encode(), digest_size=16).hexdigest()
 
 
 class LoadDocumentsInput(TypedDict, total=False):

@@ -18,6 +18,7 @@ from groundgraph.sources.sql.any_database import AnyDatabase, Version
 from groundgraph.sources.sql.index_file import LAYOUT, IndexFile, MemoryIndex
 from groundgraph.sources.sql.introspect import ROWID_BITS
 from groundgraph.sources.sql.shape import TableShape, header_stems, row_stems
+from groundgraph.text.words import stemming
 
 # Bringing the index up to date with the user's rows: only rows that changed are stemmed and written again.
 
@@ -160,7 +161,7 @@ def _forget_table(index: sqlite3.Connection, slot: int) -> bool:
 
 def _table_signature(shape: TableShape) -> str:
     joined = [(join.other.name, join.column, join.key, join.columns) for join in shape.joins]
-    named = [shape.name, shape.rowid, shape.key_columns, shape.content_field, shape.search_fields, *joined]
+    named = [stemming(), shape.name, shape.rowid, shape.key_columns, shape.content_field, shape.search_fields, *joined]
     return _digest([*named, [column.name for column in shape.columns]]).hex()
 
 

@@ -18,7 +18,7 @@ from groundgraph.sources.weaviate.address import queries
 from groundgraph.sources.weaviate.shape import PropertyMapping
 from groundgraph.sources.weaviate.statistics import Statistics, cosines
 from groundgraph.text.wording import code_name_stems
-from groundgraph.text.words import WORD, normalized, query_stems, stem, stems, words
+from groundgraph.text.words import WORD, normalized, query_stems, spelled_forms, stem, stems, words
 
 if TYPE_CHECKING:
     from weaviate.collections import CollectionAsync
@@ -69,9 +69,9 @@ def terms_of(text: str, *, stored_stems: bool, tokenization: str = "") -> Terms:
     # As they are written: Weaviate keeps accents and the letter ё, which stems do not have.
     plain = normalized("NFC", text)
     for written in dict.fromkeys([*WORD.findall(plain), *_between_spaces(plain, tokenization)]):
-        for own in {stem(word) for word in words(written)}:
+        for own, word in {stem(word): word for word in words(written)}.items():
             if own in sent:
-                sent[own].append(written)
+                sent[own] += [written, *spelled_forms(word)[1:]]
     return Terms(found, sent, code_name_stems(text))
 
 

@@ -51,6 +51,10 @@ def test_a_word_is_looked_for_as_it_was_written_and_folded():
     assert spellings("Café pump") == {"cafe": ["Café", "CAFÉ", "cafe", "café"], "pump": ["pump"]}
 
 
+def test_other_forms_of_a_word_that_no_rule_makes_are_looked_for_too():
+    assert spellings("Who wrote it?")["write"] == ["write", "written", "wrote"]
+
+
 @pytest.mark.live
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 async def test_words_with_capitals_are_found_whatever_the_locale(postgres, locale):

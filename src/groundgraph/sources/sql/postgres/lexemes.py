@@ -32,7 +32,7 @@ from groundgraph.sources.sql.postgres.conditions import where
 from groundgraph.sources.sql.postgres.introspect import selected
 from groundgraph.sources.sql.shape import TableShape
 from groundgraph.sources.sql.sql_dialect import TEXT_INDEX, from_clause
-from groundgraph.text.words import WORD, normalized, stem, stop_words, words
+from groundgraph.text.words import WORD, normalized, spelled_forms, stem, stop_words, words
 
 # The statement that finds the candidates for a question with PostgreSQL's full-text index.
 #
@@ -253,7 +253,8 @@ def spellings(question: str) -> dict[str, list[str]]:
         capitals = [form for form in upper if form != written]
         for word in words(written):
             forms = (common if word in skip else found).setdefault(stem(word), [])
-            forms += [form for form in dict.fromkeys((*capitals, word, written)) if form not in forms]
+            told = (*spelled_forms(word)[1:], *capitals, word, written)
+            forms += [form for form in dict.fromkeys(told) if form not in forms]
     return found or common
 
 
@@ -366,6 +367,10 @@ def _fits(word: str, connection: Connection) -> bool:
     return True
 
 
+# With fewer letters very many words begin.
+_BEGINNING = 3
+
+
 def _common_beginning(stemmed: str, written: str) -> str:
-    same = (left == right for left, right in zip(stemmed, written, strict=False))
-    return stemmed[: sum(takewhile(bool, same))] or stemmed
+    same = sum(takewhile(bool, (left == right for left, right in zip(stemmed, written, strict=False))))
+    return stemmed[:same] if same >= _BEGINNING else stemmed
