@@ -122,6 +122,9 @@ def test_forms_that_no_rule_makes_of_a_word_have_its_stem():
     assert set(stems("Wer ruft die Kinder? Das Kind rief.")) == set(stems("rufen Kind"))
     assert set(stems("пять дней, один день, люди, человек")) == {*stems("пять один"), stem("день"), stem("человек")}
     assert stem("founded") != stem("find")
+    # With the endings of its language: a guide ("Führer") drives nothing.
+    assert set(stems("verlorenen verlorener verlieren")) == {stem("verlieren")}
+    assert stem("fuhrer") != stem("fuhr") == stem("fahren")
     assert spelled_forms("bought") == ("bought", "buy")
     assert spelled_forms("pump") == ("pump",)
 

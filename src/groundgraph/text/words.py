@@ -96,6 +96,8 @@ LANGUAGES = tuple(sorted(file.name.removesuffix(".yaml") for file in _FOLDER.ite
 AMBIGUOUS = "ambiguous"
 # Rows of a word with its forms that no rule makes of it.
 IRREGULAR = "irregular"
+# What may stand behind any of these forms.
+ENDINGS = "endings"
 # Counted up when words or stems are made of a text in another way than before.
 _WORDS = 1
 
@@ -245,11 +247,15 @@ def _stemmed_as(word: str) -> str:
 
 @cache
 def _irregular(language: str) -> dict[str, tuple[str, ...]]:
-    """By form the words that are listed with it, the one first of which they are forms; of all languages whose words
-    have the stems of `language`."""
-    like = (one for one in LANGUAGES if _language_of(language_data(one, "script")) == language)
-    rows = (tuple(fold(row).split()) for one in like for row in language_data(one, IRREGULAR))
-    return {form: row for row in rows for form in row}
+    """By form, with any ending of its language, the words that are listed with it, the one first of which they are
+    forms; of all languages whose words have the stems of `language`."""
+    known: dict[str, tuple[str, ...]] = {}
+    for one in LANGUAGES:
+        if _language_of(language_data(one, "script")) == language:
+            rows = [tuple(fold(row).split()) for row in language_data(one, IRREGULAR)]
+            inflected = {form + ending: row for row in rows for form in row for ending in language_data(one, ENDINGS)}
+            known = inflected | known | {form: row for row in rows for form in row}
+    return known
 
 
 def spelled_forms(word: str) -> tuple[str, ...]:
@@ -260,7 +266,7 @@ def spelled_forms(word: str) -> tuple[str, ...]:
 @cache
 def stemming() -> str:
     """By what the stems of a text are made: what was stored under another value is not what is searched for now."""
-    kinds = ("stemmer", "script", "fleeting", IRREGULAR, "stop_words", AMBIGUOUS)
+    kinds = ("stemmer", "script", "fleeting", IRREGULAR, ENDINGS, "stop_words", AMBIGUOUS)
     data = (language_data(language, kind) for language in LANGUAGES for kind in kinds)
     told = [sorted(one) if isinstance(one, frozenset) else one for one in data]
     return hashlib.blake2b(json.dumps([_WORDS, told]).encode(), digest_size=8).hexdigest()
