@@ -91,7 +91,7 @@ async def test_a_table_that_is_dropped_degrades_the_turn(graph, plant):
     change(plant, "DROP TABLE incidents")
     result, provenance = await turn(graph, "How often is a pump serviced?")
     assert result["outcome"] == "answered"
-    assert provenance["sources"]["incidents"]["status"] == "failed"
+    assert provenance["sources"]["incidents"]["status"] == "schema_changed"
     assert "no table 'incidents'" in provenance["sources"]["incidents"]["error"]
 
 

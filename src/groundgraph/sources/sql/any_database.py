@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, column, select
 from typing_extensions import override
 
-from groundgraph.core.errors import SourceUnavailable
+from groundgraph.core.errors import GroundGraphError, SourceUnavailable
 from groundgraph.sources.sql.shape import KEY, Column, TableShape, Wanted, decode
 from groundgraph.sources.sql.sql_dialect import from_clause
 
@@ -161,7 +161,7 @@ class AnyDatabase(ABC):
     def keys(self, shape: TableShape, filters: Mapping[str, Any], base: int) -> str:
         """The keys of the rows that satisfy checked `filters`, as a JSON array; `base` is added to row numbers."""
 
-    def has_changed(self, error: SourceUnavailable) -> bool:  # noqa: ARG002 - where every query looks at the tables
+    def has_changed(self, error: GroundGraphError) -> bool:  # noqa: ARG002 - where every query looks at the tables
         """Whether `error` says that the tables are not those that were looked at last; they are looked at anew then."""
         return False
 

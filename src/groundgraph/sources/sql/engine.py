@@ -21,7 +21,7 @@ from groundgraph.sources.sql.answer_by_computing import Computer
 from groundgraph.sources.sql.answer_by_computing import Question as Computable
 from groundgraph.sources.sql.any_database import AnyDatabase, Version
 from groundgraph.sources.sql.compute import computable_table, run_proposal
-from groundgraph.sources.sql.introspect import check_columns
+from groundgraph.sources.sql.introspect import TablesMissing, check_columns
 from groundgraph.sources.sql.shape import (
     Column,
     Fields,
@@ -342,6 +342,18 @@ class SqlEngine(ABC):
         return Tables(version, shapes)
 
     def _current(self) -> tuple[Version, list[TableShape]]:
+        """
+        Raises:
+            SchemaChanged: a table that was there is gone, or may not be read any more.
+        """
+        try:
+            return self._looked()
+        except TablesMissing as error:
+            if self._known is None:
+                raise
+            raise SchemaChanged(str(error), field=error.table) from error
+
+    def _looked(self) -> tuple[Version, list[TableShape]]:
         version = self._database.version()
         with self._guard:
             if self._known is None or self._known[0] != version:

@@ -29,6 +29,20 @@ _KINDS: tuple[tuple[type[Any], str], ...] = (
 )
 
 
+class TablesMissing(ConfigurationError):
+    """Tables that are wanted are not there, or may not be read; `table` names the first, and is empty when the
+    configuration names none."""
+
+    def __init__(self, message: str, table: str = "") -> None:
+        self.table = table
+        super().__init__(message)
+
+    @classmethod
+    def of(cls, message: str, wanted: Wanted, present: Collection[str]) -> TablesMissing:
+        """The error where only the tables `present` can be read."""
+        return cls(message, next((name for name in wanted.tables if name not in present), ""))
+
+
 class Introspection:
     """How a database tells of its tables: by what SQLAlchemy knows of any."""
 
@@ -104,13 +118,14 @@ def read_shapes(
         dialect: asks this kind of database.
 
     Raises:
-        ConfigurationError: a table is not there, or there is none at all.
+        TablesMissing: a table is not there, or there is none at all.
     """
     found = inspect(connection)
     tables, views = found.get_table_names(), found.get_view_names()
     known = [name for name in [*tables, *views] if not dialect.is_internal(connection, name)]
-    if told := missing_tables(wanted, known, {*known, *tables}):
-        raise ConfigurationError(f"The source '{source}': the database {where} {told}")
+    present = {*known, *tables}
+    if told := missing_tables(wanted, known, present):
+        raise TablesMissing.of(f"The source '{source}': the database {where} {told}", wanted, present)
     shapes = {name: dialect.shape_of(connection, name, name in views) for name in wanted.tables or known}
 
     def shape_of(name: str) -> TableShape | None:

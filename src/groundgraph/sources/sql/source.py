@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from typing_extensions import override
 
 from groundgraph.core.computation import ComputableTable, Proposal
-from groundgraph.core.errors import ConfigurationError, Problem, SourceTimeout, SourceUnavailable
+from groundgraph.core.errors import ConfigurationError, GroundGraphError, Problem, SourceTimeout, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.registry import nearest
@@ -201,7 +201,7 @@ class SqlSource(NamedSource):
         A database that cannot be read leaves the declared fields alone; queries then say what is wrong with it.
 
         Raises:
-            ConfigurationError: the database has no such table.
+            ConfigurationError: the database has no such table, or a server refuses the login.
         """
         try:
             fields = self._fields_beside_the_loop()
@@ -224,8 +224,8 @@ class SqlSource(NamedSource):
 
         Raises:
             SourceUnavailable: the database or its index cannot be read.
-            SchemaChanged: a field that the configuration names is no column any more.
-            ConfigurationError: the database has no such table.
+            SchemaChanged: a table that was there is gone, or a field that the configuration names is no column.
+            ConfigurationError: the database has no such table, or a server refuses the login or the right to read.
             FilterInvalid: a filter or a computation names a field or value that is not declared.
         """
         server = self._options.server
@@ -297,12 +297,12 @@ class SqlSource(NamedSource):
             engine = self._opened()
             try:
                 return work(engine)
-            except SourceUnavailable as error:
+            except (SourceUnavailable, ConfigurationError) as error:
                 if not self._is_outdated(engine, error):
                     raise
         return work(self._opened())
 
-    def _is_outdated(self, engine: SqlEngine, error: SourceUnavailable) -> bool:
+    def _is_outdated(self, engine: SqlEngine, error: GroundGraphError) -> bool:
         """Whether `error` came of tables that are not what they were, or of an engine that was given up for that."""
         from groundgraph.sources.sql.engine import EngineUnfit
 

@@ -11,7 +11,7 @@ from plant_database import INCIDENTS, PUMPS
 
 from groundgraph import turn_graph
 from groundgraph.core.computation import Proposal
-from groundgraph.core.errors import ConfigurationError, FilterInvalid, SourceTimeout, SourceUnavailable
+from groundgraph.core.errors import ConfigurationError, FilterInvalid, SchemaChanged, SourceTimeout, SourceUnavailable
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.sql import SqlSource
 from groundgraph.sources.sql.postgres.options import PostgresOptions
@@ -323,10 +323,73 @@ async def test_no_server_is_a_typed_error_that_shows_no_password():
 @pytest.mark.covers("fault 32")
 async def test_a_server_that_refuses_to_be_asked_is_told_with_what_to_do(postgres):
     unknown = source(postgres.url("postgres", user="nobody_here"), table="t")
-    with pytest.raises(SourceUnavailable, match=r"not exist\)\. Check the user and the password"):
+    with pytest.raises(ConfigurationError, match=r"not exist\)\. Check the user and the password"):
         await ask(unknown, "pump")
-    with pytest.raises(SourceUnavailable, match=r"not exist\)\. Check the name of the database"):
+    with pytest.raises(ConfigurationError, match=r"not exist\)\. Check the name of the database"):
         await ask(source(postgres.url("no_such_database"), table="t"), "pump")
+
+
+@pytest.mark.covers("fault 32")
+async def test_a_refused_login_is_told_as_what_is_to_be_mended_and_a_full_server_as_one_to_wait_for(postgres):
+    postgres.database("locked", "CREATE TABLE t (id int PRIMARY KEY, body text)")
+    postgres.execute("DROP ROLE IF EXISTS locked_out")
+    for role, error, todo in (
+        ("NOLOGIN", ConfigurationError, "Check the user and the password"),
+        ("LOGIN CONNECTION LIMIT 0", SourceUnavailable, "The server has no connection left"),
+    ):
+        postgres.execute(f"CREATE ROLE locked_out {role}")
+        asked = source(postgres.url("locked", user="locked_out"), table="t")
+        with pytest.raises(error, match=todo):
+            await ask(asked, "pump")
+        await asked.close()
+        postgres.execute("DROP ROLE locked_out")
+    postgres.execute("CREATE ROLE locked_out LOGIN; REVOKE CONNECT ON DATABASE locked FROM public")
+    with pytest.raises(ConfigurationError, match="GRANT CONNECT ON DATABASE"):
+        await ask(source(postgres.url("locked", user="locked_out"), table="t"), "pump")
+    postgres.execute("DROP ROLE locked_out")
+
+
+@pytest.mark.covers("fault 34", "fault 35")
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("change", ["DROP TABLE notes", "REVOKE SELECT ON notes FROM vanishing"])
+async def test_a_table_that_vanishes_while_the_source_runs_is_a_changed_schema_told_once(postgres, change, native):
+    url = _of_guest(postgres, "vanishing", TEXT_INDEX if native else "")
+    asked = source(url, table="notes")
+    assert ids(await ask(asked, "pump")) == ["notes/1"]
+    postgres.execute(change, "vanishing")
+    for _ in range(2):
+        with pytest.raises(
+            SchemaChanged, match=r"no table 'notes' that this role may read\. Tables: people\."
+        ) as raised:
+            await ask(asked, "pump")
+        assert raised.value.field == "notes"
+    anew = source(url, table="notes")
+    with pytest.raises(ConfigurationError, match=r"no table 'notes' that this role may read\. Tables: people\."):
+        await ask(anew, "pump")
+    await asked.close()
+    await anew.close()
+
+
+@pytest.mark.covers("fault 35", "fault 38")
+async def test_a_right_that_is_taken_away_makes_the_tables_be_looked_at_again(postgres):
+    url = _of_guest(postgres, "fewer_rights", TEXT_INDEX)
+    asked = source(url, table="notes")
+    assert ids(await ask(asked, "pump")) == ["notes/1"]
+    columns = "REVOKE SELECT ON notes FROM fewer_rights; GRANT SELECT (id, body, words) ON notes TO fewer_rights"
+    postgres.execute(columns, "fewer_rights")
+    (found,) = await ask(asked, "pump")
+    assert "tenant" not in found.metadata
+    await asked.close()
+
+
+def _of_guest(postgres, name, index):
+    """A database of notes that a role of the same name may read, beside another table."""
+    postgres.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+    postgres.execute(f"DROP ROLE IF EXISTS {name}; CREATE ROLE {name} LOGIN")
+    script = f"{NOTES}{index}CREATE TABLE people (id int PRIMARY KEY, body text);"
+    postgres.database(name, f"{script} GRANT SELECT ON notes, people TO {name}")
+    postgres.execute("INSERT INTO notes VALUES (1, 'x', 'the pump leaks')", name)
+    return postgres.url(name, user=name)
 
 
 TEXT_INDEX = (

@@ -15,6 +15,7 @@ from groundgraph.core.errors import (
     ConfigurationError,
     EmbeddingModelChanged,
     FilterInvalid,
+    GroundGraphError,
     Problem,
     SourceTimeout,
     SourceUnavailable,
@@ -66,6 +67,8 @@ current: ContextVar[Running | None] = ContextVar("groundgraph_running_statements
 
 
 CONNECT_SECONDS = 5
+# The role may not read what it was asked for.
+DENIED = "42501"
 POOL_SECONDS = 5.0
 _SESSION = {
     "default_transaction_read_only": "on",
@@ -79,19 +82,27 @@ _SESSION = {
 _TODO = {
     "22021": "Its encoding is SQL_ASCII, and it holds bytes that are no UTF-8: convert the database, or leave those "
     "rows out in a view.",
+    "28 database": "Let the role connect: GRANT CONNECT ON DATABASE ... TO ...",
     "28": "Check the user and the password; the password can come from PGPASSWORD or ~/.pgpass.",
     "3D": "Check the name of the database in the url.",
-    "42501": "Let the role read it: GRANT SELECT ON TABLE ... TO ...",
+    DENIED: "Let the role read it: GRANT SELECT ON TABLE ... TO ...",
     "53300": "The server has no connection left: lower `pool_size`, or raise max_connections.",
 }
 # What pgvector says of a column and a vector that cannot be compared, under the SQLSTATE of any data.
 _SIZES = re.compile(r"different vector dimensions (\d+) and (\d+)")
-# A connection that is refused has words alone, no SQLSTATE.
-_REFUSED = {"pg_hba.conf": "28", "password": "28", 'role "': "28", 'database "': "3D"}
+# A connection that is refused has words alone, no SQLSTATE; the first that fit count.
+_REFUSED = (
+    (re.compile(r"too many c|connection slots"), "53300"),
+    (re.compile(r'database ".*" does not exist'), "3D"),
+    (re.compile("permission denied for database"), "28 database"),
+    (re.compile(r'pg_hba\.conf|password|authentication failed|role ".*" (does|is) not'), "28"),
+)
+# It stays so until somebody changes the configuration, or the rights of its role.
+_LASTING = ("28", "3D", DENIED)
 # A sum beyond the largest float, for example: the server is well, and the same question fails again.
 _OUT_OF_RANGE = "22003"
-# A table, a column or an operator between their types is not there.
-CHANGED = ("42P01", "42703", "42883")
+# A table, a column or an operator between their types is not there, or a right that was.
+CHANGED = ("42P01", "42703", "42883", DENIED)
 
 
 def make_engine(address: ServerAddress, *, source: str, pool_size: int, statement_timeout: float) -> Any:
@@ -169,7 +180,8 @@ def typed_errors(source: str, where: str, todo: str = "") -> Iterator[None]:
     """Raises what goes wrong on the server as an error of ours.
 
     Raises:
-        SourceUnavailable: the server does not answer, or refuses.
+        SourceUnavailable: the server does not answer.
+        ConfigurationError: it refuses the login, has no such database, or lets the role not read.
         SourceTimeout: a statement ran into its limit; `todo` says what helps against that.
         FilterInvalid: a value holds no valid text, or what is computed is beyond all numbers of its type.
         EmbeddingModelChanged: the vector of a question is of another size than those of the table.
@@ -180,26 +192,7 @@ def typed_errors(source: str, where: str, todo: str = "") -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        state = str(getattr(error.orig, "sqlstate", None) or "")
-        if isinstance(error.orig, UnicodeEncodeError):
-            raise _no_text(source, error.orig) from error
-        if state == "57014":
-            raise SourceTimeout(
-                f"The source '{source}': PostgreSQL at {where} ended a statement at its limit.{todo}"
-            ) from error
-        # The primary message stands without the statement that libpq draws below it.
-        primary = getattr(getattr(error.orig, "diag", None), "message_primary", None)
-        reason = " ".join(str(primary or error.orig).split())
-        if sizes := _SIZES.search(reason):
-            raise EmbeddingModelChanged(
-                f"The source '{source}': the vectors in {where} have {sizes[1]} numbers, but the embedding model gives "
-                f"{sizes[2]}. Use the model that they were made with."
-            ) from error
-        if state == _OUT_OF_RANGE:
-            raise FilterInvalid(f"The source '{source}': {reason}.") from error
-        raise SourceUnavailable(
-            f"The source '{source}': PostgreSQL at {where} cannot answer ({reason}).{_hint(state, reason)}"
-        ) from error
+        raise _typed(error.orig, source, where, todo) from error
     except PoolTimeout as error:
         raise SourceUnavailable(
             f"The source '{source}': all its connections to {where} were in use for {POOL_SECONDS:g} seconds. "
@@ -209,9 +202,31 @@ def typed_errors(source: str, where: str, todo: str = "") -> Iterator[None]:
         raise _no_text(source, error) from error
 
 
-def _hint(state: str, reason: str) -> str:
-    state = state or next((like for words, like in _REFUSED.items() if words in reason), "")
-    return next((f" {text}" for start, text in _TODO.items() if state.startswith(start)), "")
+def _typed(error: BaseException | None, source: str, where: str, todo: str) -> GroundGraphError:
+    """The error of ours for one of the driver's; see `typed_errors`."""
+    if isinstance(error, UnicodeEncodeError):
+        return _no_text(source, error)
+    # The primary message stands without the statement that libpq draws below it.
+    primary = getattr(getattr(error, "diag", None), "message_primary", None)
+    reason = " ".join(str(primary or error).split())
+    state = getattr(error, "sqlstate", None) or _state_in(reason)
+    if state == "57014":
+        return SourceTimeout(f"The source '{source}': PostgreSQL at {where} ended a statement at its limit.{todo}")
+    if sizes := _SIZES.search(reason):
+        return EmbeddingModelChanged(
+            f"The source '{source}': the vectors in {where} have {sizes[1]} numbers, but the embedding model gives "
+            f"{sizes[2]}. Use the model that they were made with."
+        )
+    if state == _OUT_OF_RANGE:
+        return FilterInvalid(f"The source '{source}': {reason}.")
+    kind = ConfigurationError if state.startswith(_LASTING) else SourceUnavailable
+    hint = next((f" {text}" for start, text in _TODO.items() if state.startswith(start)), "")
+    return kind(f"The source '{source}': PostgreSQL at {where} cannot answer ({reason}).{hint}")
+
+
+def _state_in(reason: str) -> str:
+    """The SQLSTATE that the words of a refused connection stand for; empty for others."""
+    return next((like for words, like in _REFUSED if words.search(reason)), "")
 
 
 def _no_text(source: str, error: Exception) -> FilterInvalid:

@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Text, cast, column, func, literal_column, make_url, select, text
 from typing_extensions import override
 
-from groundgraph.core.errors import SourceUnavailable
+from groundgraph.core.errors import GroundGraphError
 from groundgraph.core.exact_number import read_decimal
 from groundgraph.sources.sql.any_database import ComputingDatabase, Version, with_commas
 from groundgraph.sources.sql.location import ServerAddress
@@ -110,7 +110,7 @@ class PostgresDatabase(ComputingDatabase):
             self._seen = None
 
     @override
-    def has_changed(self, error: SourceUnavailable) -> bool:
+    def has_changed(self, error: GroundGraphError) -> bool:
         if state_of(error) not in CHANGED:
             return False
         self.look_again()
@@ -219,7 +219,8 @@ class PostgresDatabase(ComputingDatabase):
         """A connection in a read-only transaction; `todo` is added to the message when a statement takes too long.
 
         Raises:
-            SourceUnavailable: the server does not answer, or refuses.
+            SourceUnavailable: the server does not answer.
+            ConfigurationError: it refuses the login, or lets the role not read.
             SourceTimeout: a statement ran into its limit.
         """
         running = current.get()

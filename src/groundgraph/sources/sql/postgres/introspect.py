@@ -18,7 +18,7 @@ from sqlalchemy.exc import ProgrammingError
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.exact_number import read_decimal
-from groundgraph.sources.sql.introspect import described, missing_tables
+from groundgraph.sources.sql.introspect import TablesMissing, described, missing_tables
 from groundgraph.sources.sql.postgres.options import create_index, quoted
 from groundgraph.sources.sql.shape import (
     Column,
@@ -200,12 +200,13 @@ def read_shapes(connection: Connection, wanted: Wanted, *, source: str, where: s
     """The shapes of the wanted tables; without names, of all tables of the schemas on the search path.
 
     Raises:
-        ConfigurationError: a table is not there or may not be read, or there is none at all.
+        TablesMissing: a table is not there or may not be read, or there is none at all.
     """
     found = _alone(connection, wanted.tables)
     usual = [name for name, (shape, on_path) in found.items() if on_path and not shape.name.startswith("_")]
-    if told := missing_tables(wanted, usual, found, list(found), suffix=" that this role may read"):
-        raise ConfigurationError(f"The source '{source}': the database {where} {told}")
+    names = [shape.name for shape, _ in found.values()]
+    if told := missing_tables(wanted, usual, found, names, suffix=" that this role may read"):
+        raise TablesMissing.of(f"The source '{source}': the database {where} {told}", wanted, found)
     shapes = _with_keys(connection, {name: shape for name, (shape, _) in found.items()}, wanted.tables or usual, wanted)
     chosen = [replace(shapes[name], name=name) for name in wanted.tables or usual]
 
