@@ -17,7 +17,7 @@ from turns import QUESTION, ask, asked_by, asking, build, docs, notes, thread
 from virtual_time import in_virtual_time
 
 from groundgraph import Context, InMemorySource, SourceSchema, turn_graph
-from groundgraph.core.errors import ConfigurationError, TemplateInvalid
+from groundgraph.core.errors import ConfigurationError, SchemaChanged, TemplateInvalid
 from groundgraph.resilience.bounds import left_behind
 from groundgraph.testing import FaultySource, Reply
 
@@ -634,6 +634,24 @@ def test_five_failures_in_a_row_open_the_breaker() -> None:
         assert result["provenance"]["sources"]["docs"]["status"] == "ok"
 
     in_virtual_time(turns())
+
+
+class Refused(RuntimeError):
+    """As a client of HTTP raises it."""
+
+    status_code = 403
+
+
+@pytest.mark.covers("fault 35", "fault 38")
+@pytest.mark.parametrize("error", [SchemaChanged("gone", field="x"), ConfigurationError("no such table"), Refused("no")])
+async def test_what_stays_until_somebody_mends_it_is_told_each_time_and_no_question_waits_behind_it(error) -> None:
+    down = FaultySource(docs(), error=error, fail_times=7)
+    graph = build(sources=[down], limits={"breaker_pause": 30, "attempts": 1})
+    answers = [await ask(graph) for _ in range(8)]
+    for result in answers[:7]:
+        assert result["provenance"]["sources"]["docs"]["error_type"] == type(error).__name__
+        assert "asking again helps only when whoever runs it has mended it" in result["answer"]
+    assert answers[7]["outcome"] == "answered"
 
 
 @pytest.mark.covers("fault 77")

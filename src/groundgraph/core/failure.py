@@ -141,7 +141,7 @@ OF_THE_SERVICE: frozenset[Kind] = frozenset({"timeout", "unreachable", "broken"}
 # What was asked for does not suit; the service is well.
 OF_THE_QUESTION: frozenset[Kind] = frozenset({"tenant", "scope", "filter"})
 # It stays so until somebody changes something, so that asking again later does not help.
-LASTING: frozenset[Kind] = frozenset({"newer", "changed", "configuration"})
+LASTING: frozenset[Kind] = frozenset({"newer", "changed", "configuration", "refused"})
 
 
 class Failure(TypedDict):

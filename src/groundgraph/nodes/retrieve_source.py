@@ -26,6 +26,7 @@ from groundgraph.core.evidence import (
 )
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.failure import (
+    LASTING,
     OF_THE_QUESTION,
     OF_THE_SERVICE,
     bugs_logged_once,
@@ -193,11 +194,12 @@ def retrieve_source(
 
 def _count(breaker: BreakerOfScope, report: Retrieval) -> None:
     """A failure of the service opens the breaker for everybody, one over what this run asked for opens it for nobody,
-    and any other for the runs of its scope."""
+    nor does one that stays until somebody mends it, which is told and not waited for; any other for the runs of its
+    scope."""
     kind = report["failure"]["kind"] if report["failure"] else "timeout"
     if report["status"] == "ok":
         breaker.succeeded()
-    elif kind not in OF_THE_QUESTION:
+    elif kind not in OF_THE_QUESTION | LASTING:
         breaker.failed(for_all=kind in OF_THE_SERVICE)
 
 
