@@ -182,6 +182,7 @@ def test_the_notes_tell_of_message_sources_and_answer_once_each():
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
+        (retrieval(status="timed_out", error="no answer within 3 s"), "did not answer within 3 s"),
         (retrieval(status="timed_out", error="3"), "did not answer within 3 s"),
         (retrieval(status="skipped", error="no tenant"), "was not searched: no tenant"),
         (retrieval(dropped={"outside_filter": 2}), "left out: 2"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 
 import pytest
@@ -12,6 +13,7 @@ from turns import QUESTION, ask, docs, thread
 
 from groundgraph import load_provenance, turn_graph
 from groundgraph.core.errors import EvidenceMissing
+from groundgraph.report.turn_page import turn_text
 from groundgraph.testing import FaultySource, openai_stub
 
 V1 = {
@@ -80,6 +82,17 @@ async def test_a_source_that_never_answered_was_asked_as_often_as_its_record_say
     graph = turn_graph({"limits": {"attempts": 2}, "deadlines": {"source": 0.4}}, sources=[source])
     (report,) = (await graph.ainvoke({"question": QUESTION}))["provenance"]["sources"].values()
     assert (report["status"], report["attempts"]) == (status, tries)
+
+
+@pytest.mark.covers("V1", "fault 31")
+async def test_the_error_of_a_late_source_says_what_happened_and_its_note_how_long_it_was_waited_for() -> None:
+    graph = turn_graph({"deadlines": {"source": 0.2}}, sources=[FaultySource(docs(), delay=30)])
+    output = await graph.ainvoke({"question": QUESTION})
+    (report,) = output["provenance"]["sources"].values()
+    (seconds,) = re.findall(r"^no answer within (0\.2\d?) s$", report["error"])
+    assert f"did not answer within {seconds} s and was left out" in output["notes"][0]
+    shown = turn_text(output["provenance"])
+    assert f"no answer within {seconds} s" in shown
 
 
 @pytest.mark.covers("V2")

@@ -643,7 +643,9 @@ class Refused(RuntimeError):
 
 
 @pytest.mark.covers("fault 35", "fault 38")
-@pytest.mark.parametrize("error", [SchemaChanged("gone", field="x"), ConfigurationError("no such table"), Refused("no")])
+@pytest.mark.parametrize(
+    "error", [SchemaChanged("gone", field="x"), ConfigurationError("no such table"), Refused("no")]
+)
 async def test_what_stays_until_somebody_mends_it_is_told_each_time_and_no_question_waits_behind_it(error) -> None:
     down = FaultySource(docs(), error=error, fail_times=7)
     graph = build(sources=[down], limits={"breaker_pause": 30, "attempts": 1})

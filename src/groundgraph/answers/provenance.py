@@ -25,6 +25,7 @@ from groundgraph.core.turn_values import (
     Needs,
     Outcome,
     Retrieval,
+    seconds_waited,
 )
 from groundgraph.settings.context import Options
 
@@ -329,7 +330,7 @@ def _needs_note(note: Callable[..., str], language: str, needs: Needs) -> str:
 
 def _source_notes(note: Callable[..., str], language: str, name: str, report: Mapping[str, Any]) -> list[str]:
     if report["status"] == "timed_out":
-        return [note("source_timed_out", language, name=name, seconds=report["error"])]
+        return [note("source_timed_out", language, name=name, seconds=seconds_waited(report))]
     if report["status"] != "ok":
         if report["status"] == "skipped":
             return [note("source_skipped", language, name=name, reason=report["error"])]

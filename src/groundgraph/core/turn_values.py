@@ -6,6 +6,7 @@ anything; what says nothing is not stored (`groundgraph.graph.state`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, Required, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from typing_extensions import TypedDict
@@ -422,6 +423,19 @@ EMPTY_RETRIEVAL = empty(Retrieval)
 EMPTY_RANKING = empty(Ranking)
 EMPTY_DRAFT = empty(Draft)
 EMPTY_CHECK = empty(Check)
+
+
+_LATE = ("no answer within ", " s")
+
+
+def told_late(seconds: float) -> str:
+    """The error of a retrieval that was waited for so long."""
+    return f"{float(f'{seconds:.2g}'):g}".join(_LATE)
+
+
+def seconds_waited(report: Mapping[str, Any]) -> str:
+    """How long a retrieval that came too late was waited for; in records of 0.1.0 that alone is its error."""
+    return str(report["error"]).removeprefix(_LATE[0]).removesuffix(_LATE[1])
 
 
 def withheld(draft: Draft, text: str = "") -> Draft:

@@ -37,7 +37,7 @@ from groundgraph.core.failure import (
 from groundgraph.core.filters import matches, with_times
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.turn_values import EMPTY_RETRIEVAL, Ref, Retrieval, RetrievalTask, SourceStatus
+from groundgraph.core.turn_values import EMPTY_RETRIEVAL, Ref, Retrieval, RetrievalTask, SourceStatus, told_late
 from groundgraph.models.call_model import collect_chain_calls
 from groundgraph.nodes.node import Node, enforced_on, evidence_scope, signed_in
 from groundgraph.resilience.bounds import (
@@ -285,7 +285,7 @@ async def _retrieved(
         kept, dropped = accepted(answer, question)
         records, refs = _references(kept, evidence, scope)
     except DeadlinePassed:
-        waited = f"{time.perf_counter() - started:.2g}"
+        waited = told_late(time.perf_counter() - started)
         late: Retrieval = {**so_far, "status": "timed_out", "error": waited, "error_type": "SourceTimeout"}
         return {**late, "attempts": len(tried)}, {}
     except Exception as error:

@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from groundgraph.core.errors import InputInvalid
 from groundgraph.core.evidence import preview
+from groundgraph.core.turn_values import seconds_waited
 from groundgraph.prompts import Prompts
 from groundgraph.report.evidence import Piece, RecordedTurn, evidence_of, path_of
 from groundgraph.report.room import Room
@@ -85,6 +86,8 @@ def _source(report: Mapping[str, Any]) -> dict[str, Any]:
     told = dict(report)
     if report["status"] in ("failed", "schema_changed") and "error_type" in report:
         told["error"] = report["error_type"]
+    elif report["status"] == "timed_out" and "error" in report:
+        told["error"] = seconds_waited(report)
     if "degraded" in report:
         told["degraded"] = [
             {**one, "reason": one.get("error_type", one.get("reason", ""))} for one in report["degraded"]
