@@ -134,6 +134,15 @@ def test_front_matter_that_is_not_read_is_told_once_for_each_document(call, docs
         assert ran.err == "Warning: docs/bomb.md: the front matter cannot be read and was left out: it uses aliases\n"
 
 
+@pytest.mark.covers("F11")
+def test_what_several_documents_are_warned_of_is_one_line_that_names_them(call, docs):
+    for name in ("bomb", "bang"):
+        (docs / f"{name}.md").write_text("---\na: &a [x, x]\nb: [*a, *a]\n---\n# Pump\n\nServiced daily.\n")
+    ran = call("ingest", "docs/bomb.md", "docs/bang.md")
+    warnings = [line for line in ran.err.splitlines() if line.startswith("Warning")]
+    assert [line.partition(": the front matter")[0] for line in warnings] == ["Warning: docs/bomb.md, docs/bang.md"]
+
+
 @pytest.mark.covers("F10", "fault 100")
 def test_a_link_out_of_the_folder_is_listed_and_followed_only_when_asked_for(call, docs, tmp_path):
     (tmp_path / "secret.md").write_text("The password is hunter2.\n")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from filled_base import check_counts, folder_of
 from held_file import held_file
+from langchain_core.embeddings import Embeddings
 
 from groundgraph.core.document import DOCUMENTS, Document
+from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import StorageLocked
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.graph.ingest import counting, ingest_documents, ingest_graph, run_ingest
@@ -240,3 +243,37 @@ async def test_documents_that_are_gone_are_missed_by_whichever_way_the_folder_is
     (tmp_path / "real" / "docs" / "b.md").unlink()
     second = await ingest_paths(kb, [tmp_path / "real" / "docs"], base_dir=tmp_path / "link")
     assert (first.written, second.written, second.unchanged, second.deleted) == (2, 0, 1, 1)
+
+
+class Faulty(Embeddings):
+    def embed_query(self, text: str) -> list[float]:
+        raise KeyError("vector")
+
+    embed_documents = embed_query
+
+
+async def test_an_embedding_model_with_an_error_in_its_own_code_is_logged_with_one_traceback(tmp_path, caplog):
+    documents = [Document(str(n), f"Text {n}.") for n in range(600)]
+    report = await ingest_documents(tmp_path / "kb.sqlite", documents, embedder=Embedder(Faulty(), "faulty"))
+    assert len(report.failed) == 600
+    assert caplog.text.count("Traceback") == 1
+    assert "failed by the same error in its own code: KeyError" in caplog.text
+
+
+async def test_a_document_in_whose_place_a_later_batch_puts_another_counts_once(tmp_path):
+    path, apart = tmp_path / "kb.sqlite", [Document(str(n), f"Text {n}.") for n in range(300)]
+    again = Document("0", "A longer text. " * 200)
+
+    def counts(report):
+        return report.documents, report.written, report.unchanged, report.chunks
+
+    first = counts(await ingest_documents(path, [*apart, again]))
+    assert first[:3] == (300, 300, 0)
+    with closing(sqlite3.connect(path)) as base:
+        assert [first[3]] == [*base.execute("SELECT chunks FROM state").fetchone()]
+    # What is written over and then written again as it was is written; what was there both times is not.
+    assert counts(await ingest_documents(path, [*apart, again])) == (300, 1, 299, first[3])
+    assert counts(await ingest_documents(path, [again, *apart[1:], again])) == (300, 0, 300, first[3])
+    dry = {"documents": [*apart, apart[0]], "dry_run": True}
+    foretold = await ingest_paths(path, [], base_dir=tmp_path, **dry)
+    assert (foretold.documents, foretold.written, foretold.changed) == (300, 1, ["0"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -351,12 +351,9 @@ def _show(report: IngestReport, file: str, *, as_json: bool, dry_run: bool) -> N
     if report.ignored:
         kinds = ", ".join(f"{suffix} ({number})" for suffix, number in report.ignored.most_common(10))
         tell(f"Passed over, being no documents: {kinds}")
-    for warning in report.warnings:
-        note(f"Warning: {warning['document']}: {warning['reason']}")
-    for skipped in report.skipped:
-        tell(f"Skipped: {skipped['document']}: {skipped['reason']}")
-    for reason, names in _by_reason(report.failed).items():
-        tell(f"Failed: {', '.join(names)}: {reason}")
+    _tell_reasons(note, "Warning", report.warnings)
+    _tell_reasons(tell, "Skipped", report.skipped)
+    _tell_reasons(tell, "Failed", report.failed)
 
 
 def _note_nothing_found(report: IngestReport) -> None:
@@ -365,12 +362,13 @@ def _note_nothing_found(report: IngestReport) -> None:
         note("Warning: no document was found there, so nothing was taken in.")
 
 
-def _by_reason(failed: Iterable[Reason]) -> dict[str, list[str]]:
-    """The documents that were not taken in: those that lack one package in one line, which says it once."""
+def _tell_reasons(tell: Callable[[str], None], label: str, told: Iterable[Reason]) -> None:
+    """One line for each reason, with every document that it was told of: thousands of them may lack the same."""
     found: dict[str, list[str]] = {}
-    for failure in failed:
-        found.setdefault(failure["reason"], []).append(failure["document"])
-    return found
+    for one in told:
+        found.setdefault(one["reason"], []).append(one["document"])
+    for reason, names in found.items():
+        tell(f"{label}: {', '.join(names)}: {reason}")
 
 
 def _note_missing(settings: Settings, given: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from groundgraph.core.embedder import Embedder
+from groundgraph.core.failure import bugs_logged_once
 from groundgraph.ingest.ingest_report import Reason
 from groundgraph.models.call_model import call_with_retries
 from groundgraph.nodes.ingest.work import BatchInput, BatchUpdate, Job, Outage, event, failure, passes, sorted_out
@@ -31,10 +32,13 @@ def embed_texts(embedder: Embedder, settings: Settings, *, at_once: int) -> Any:
         at_once: how many calls run at the same time.
     """
 
+    bugs: set[tuple[str, ...]] = set()
+
     async def embed_texts(state: BatchInput, runtime: Runtime[Any]) -> BatchUpdate:
         jobs = state.get("batch") or []
         run = _Embedding(embedder, settings, asyncio.Semaphore(at_once))
-        update = sorted_out(await run.of(jobs))
+        with bugs_logged_once(bugs):
+            update = sorted_out(await run.of(jobs))
         runtime.stream_writer(event("embed_texts", update))
         return update
 

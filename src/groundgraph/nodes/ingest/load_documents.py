@@ -144,7 +144,7 @@ def load_documents(
             for entry in loaded
             if entry.document is not None
         }
-        update = _update(loaded, list(jobs.values()), rows, dry_run=bool(state.get("dry_run")))
+        update = _update(plan, loaded, list(jobs.values()), rows, dry_run=bool(state.get("dry_run")))
         runtime.stream_writer(_event(loaded, update))
         return update
 
@@ -171,20 +171,18 @@ def _job(
 
 
 def _update(
-    loaded: Sequence[Loaded], jobs: Sequence[Job], rows: dict[str, StoredDocument], *, dry_run: bool
+    plan: Plan, loaded: Sequence[Loaded], jobs: Sequence[Job], rows: dict[str, StoredDocument], *, dry_run: bool
 ) -> LoadDocumentsUpdate:
     unchanged = [row for job in jobs if (row := _stored_alike(job, rows))]
     changed = [job for job in jobs if not _stored_alike(job, rows)]
     report: ReportValues = {
-        "documents": len(unchanged),
-        "unchanged": len(unchanged),
-        "chunks": sum(row.chunks for row in unchanged),
+        **plan.count((row.name, "unchanged", row.chunks) for row in unchanged),
         "failed": reasons((entry.name, entry.reason) for entry in loaded if entry.reason),
         "warnings": _warnings(loaded),
         "done": len(loaded) - len(changed),
     }
     if dry_run:
-        return {"batch": [], "report": combined(report, _foretold(changed))}
+        return {"batch": [], "report": combined(report, _foretold(plan, changed))}
     return {"batch": changed, "report": report}
 
 
@@ -194,15 +192,15 @@ def _stored_alike(job: Job, rows: Mapping[str, StoredDocument]) -> StoredDocumen
     return row if row and row.hash == job.hash else None
 
 
-def _foretold(changed: Sequence[Job]) -> ReportValues:
+def _foretold(plan: Plan, changed: Sequence[Job]) -> ReportValues:
     """What a dry run adds to the report in place of the steps that follow."""
     blank = [job for job in changed if not job.document.text[job.document.body_start :].strip()]
     names = [job.name for job in changed if job not in blank]
     gone = [job.name for job in blank if job.stored]
+    anew = plan.anew(names)
     return {
-        "documents": len(names),
-        "written": len(names),
-        "changed": names,
+        **plan.count((name, "written", 0) for name in names),
+        "changed": anew,
         "failed": reasons((job.name, NO_TEXT) for job in blank),
         "deleted": len(gone),
         "gone": gone,

@@ -6,10 +6,10 @@ import asyncio
 import hashlib
 import inspect
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
@@ -19,7 +19,7 @@ from groundgraph.core.characters import clean_text
 from groundgraph.core.document import Chunk, Document, Heading, Part
 from groundgraph.core.errors import GroundGraphError, InputInvalid, ModelError
 from groundgraph.core.evidence import jsonable
-from groundgraph.core.failure import described, is_transient
+from groundgraph.core.failure import bugs_logged_once, described, is_transient
 from groundgraph.core.secret_mask import mask
 from groundgraph.ingest.find_files import FoundFile, FoundFiles
 from groundgraph.ingest.ingest_report import Reason, ReportValues, reasons
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _END: Any = object()
 # Where in its source one of LangChain's documents begins, as its loaders and splitters say.
 _LANGCHAIN_PLACES = ("page", "row", "start_index")
+Counted = Literal["written", "unchanged"]
+_NOT_COUNTED: tuple[Literal["written", "unchanged", ""], int] = ("", 0)
 _FIELDS = tuple(entry.name for entry in fields(Document))
 
 
@@ -62,6 +64,7 @@ class Plan:
         addresses: the web pages that are still to be fetched.
         documents: the documents that were passed in and are still to be taken; None when there are no more.
         passed: by the name of those that were taken the hash of the document; empty when others had the name.
+        counted: by the name of those that the report counts how it does, and their chunks.
         is_part: other ingests read the other files of the folders.
         pages: fetches the addresses; one for the whole ingest, so that it keeps to the rules of each host.
         started: when the plan was made, in seconds of `time.monotonic`.
@@ -73,6 +76,7 @@ class Plan:
     addresses: deque[str] = field(default_factory=deque)
     documents: Iterator[Any] | AsyncIterator[Any] | None = None
     passed: dict[str, str] = field(default_factory=dict)
+    counted: dict[str, tuple[Counted, int]] = field(default_factory=dict)
     is_part: bool = False
     pages: PageLoader | None = None
     started: float = field(default_factory=time.monotonic)
@@ -81,6 +85,24 @@ class Plan:
     def exhausted(self) -> bool:
         """Whether everything was read."""
         return not (self.files or self.addresses or self.documents)
+
+    def count(self, documents: Iterable[tuple[str, Counted, int]]) -> ReportValues:
+        """What the report gains by `documents`, each with how it counts and its chunks: one that takes the place of
+        another counts for both, and as written if one of them was."""
+        gained: Counter[str] = Counter(documents=0, chunks=0, written=0, unchanged=0)
+        for name, how, chunks in documents:
+            before, chunks_before = self.counted.get(name, _NOT_COUNTED)
+            now: Counted = "written" if before == "written" else how
+            gained.update({now: 1, "documents": 1, "chunks": chunks})
+            if before:
+                gained.subtract({before: 1, "documents": 1, "chunks": chunks_before})
+            if name in self.passed:
+                self.counted[name] = (now, chunks)
+        return cast("ReportValues", dict(gained))
+
+    def anew(self, names: Iterable[str]) -> list[str]:
+        """Those of `names` that the report does not count as written."""
+        return [name for name in names if self.counted.get(name, _NOT_COUNTED)[0] != "written"]
 
     def take_given(self, *, documents: int, chars: int) -> list[Given]:
         """The next documents that were passed in, up to a number and about a length; blocks.
@@ -299,8 +321,11 @@ async def with_chains(state: BatchInput, chains_of: ChainsOf, work: ChainWork) -
 def chain_step(stage: str, chains_of: ChainsOf, work: ChainWork) -> Any:
     """The node of the step `stage`, which is `work` and no more."""
 
+    bugs: set[tuple[str, ...]] = set()
+
     async def step(state: BatchInput, runtime: Runtime[Any]) -> BatchUpdate:
-        update = await with_chains(state, chains_of, work)
+        with bugs_logged_once(bugs):
+            update = await with_chains(state, chains_of, work)
         runtime.stream_writer(event(stage, update))
         return update
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from groundgraph.core.knowledge_store import KnowledgeStore, PreparedChunk, PreparedDocument
-from groundgraph.ingest.ingest_report import ReportValues, reasons
-from groundgraph.nodes.ingest.work import BatchUpdate, IngestEvent, Job
+from groundgraph.ingest.ingest_report import ReportValues, combined, reasons
+from groundgraph.nodes.ingest.work import BatchUpdate, Counted, IngestEvent, Job, Plan
 
 
 class WriteDocumentsInput(TypedDict, total=False):
-    """What the step reads."""
+    """What the step reads; the plan is missing after a run was resumed, and the batch with it."""
 
+    plan: Plan
     batch: list[Job]
     report: ReportValues
 
@@ -26,20 +28,19 @@ def write_documents(store: KnowledgeStore) -> Any:
         batch = state.get("batch") or []
         same = await _written_meanwhile(store, batch)
         failed = await _written(store, [_prepared(job) for job in batch if job.name not in same])
-        done = [job for job in batch if job.name not in failed]
-        report: ReportValues = {
-            "documents": len(done),
-            "written": len(done) - len(same),
-            "unchanged": len(same),
-            "chunks": sum(len(job.chunks) for job in done),
-            "failed": reasons(failed.items()),
-            "done": len(batch),
-        }
+        done = [_counted(job, same) for job in batch if job.name not in failed]
+        gained = state["plan"].count(done) if done else {}
+        report = combined(gained, {"failed": reasons(failed.items()), "done": len(batch)})
         told: IngestEvent = {"stage": "write_documents", "finished": [job.name for job in batch]}
-        runtime.stream_writer({**told, "failed": len(failed), "chunks": report["chunks"]})
+        runtime.stream_writer({**told, "failed": len(failed), "chunks": sum(chunks for _, _, chunks in done)})
         return {"batch": [], "report": report}
 
     return write_documents
+
+
+def _counted(job: Job, same: Collection[str]) -> tuple[str, Counted, int]:
+    """How a document counts that is in the base now; those in `same` were there."""
+    return job.name, "unchanged" if job.name in same else "written", len(job.chunks)
 
 
 async def _written_meanwhile(store: KnowledgeStore, batch: list[Job]) -> set[str]:
