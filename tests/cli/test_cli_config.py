@@ -232,3 +232,13 @@ def test_an_address_that_is_empty_is_refused(call, tmp_path, section):
     ran = call("config", "check", "a.yaml")
     assert ran.code == 2
     assert "`base_url` is empty" in ran.out
+
+
+@pytest.mark.covers("fault 34")
+def test_a_check_that_asks_no_source_says_who_does(call, tmp_path):
+    (tmp_path / "a.yaml").write_text("sources:\n- {name: pumps, type: sql, url: 'postgresql://127.0.0.1:9/none'}\n")
+    ran = call("config", "check", "a.yaml")
+    assert (ran.code, ran.out) == (0, "a.yaml: no problems.\n")
+    assert "What its sources hold was not looked at: `groundgraph doctor` asks them." in ran.err
+    (tmp_path / "a.yaml").write_text("retrieval: {top_k: 3}\n")
+    assert "doctor" not in call("config", "check", "a.yaml").err

@@ -48,10 +48,12 @@ class Checked:
     Attributes:
         problems: what must be mended before the configuration can be used.
         notices: what is configured and does not have the effect that it seems to have, one sentence each.
+        unasked: sources are named, of which nothing was asked.
     """
 
     problems: list[Problem] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    unasked: bool = False
 
 
 def check_config(path: Path) -> Checked:
@@ -60,7 +62,7 @@ def check_config(path: Path) -> Checked:
         settings = load_settings(path)
     except ConfigurationError as error:
         return Checked(_in_order([*error.problems, *_source_problems(path, error.problems)], str(path)))
-    checked = Checked()
+    checked = Checked(unasked=bool(settings.sources or settings.knowledge_base))
     for key, model in settings.chat_models.items():
         _note_model(key, model_problem(model, key), checked)
     _note_model(JUDGE_KEY, local_judge_problem(settings), checked)

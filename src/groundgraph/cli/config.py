@@ -68,6 +68,8 @@ def _show(checked: Checked, path: Path) -> None:
         note(f"{counted(len(checked.problems), 'problem')} in {path}.")
     else:
         say(f"{path}: no problems.")
+        if checked.unasked:
+            note("What its sources hold was not looked at: `groundgraph doctor` asks them.")
 
 
 @config_app.command(epilog=EPILOG)
