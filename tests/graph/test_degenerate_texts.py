@@ -10,7 +10,12 @@ import pytest
 from turns import ask, build
 
 from groundgraph import InMemorySource, turn_graph
+from groundgraph.answers import sentence_index
 from groundgraph.answers.quote_candidates import Asked
+from groundgraph.answers.sentence_index import sentences_of
+from groundgraph.text import follow_up, small_talk
+from groundgraph.text.follow_up import asked_parts, questions_in
+from groundgraph.text.small_talk import parting_words
 
 pytestmark = pytest.mark.covers("F3", "fault 82")
 
@@ -131,6 +136,48 @@ async def test_of_lines_without_a_word_of_the_question_nothing_is_counted(monkey
     result = await ask(turn_graph(sources=[InMemorySource(told, name="docs")]), QUESTION)
     assert "Pump 17 is serviced every 90 days." in result["answer"]
     assert counted < 200
+
+
+def counted_calls(monkeypatch, module, name):
+    """The arguments of each call of a function from now on, for code that finds it in `module`."""
+    calls, function = [], getattr(module, name)
+
+    def counting(*given):
+        calls.append(given)
+        return function(*given)
+
+    monkeypatch.setattr(module, name, counting)
+    return calls
+
+
+@pytest.mark.covers("fault 83")
+async def test_a_sentence_that_evidence_holds_thousands_of_times_is_read_once(monkeypatch):
+    read = counted_calls(monkeypatch, sentence_index, "content_stems")
+    found = sentences_of("Pump 17 is serviced daily. " + "你。\n" * 3_000 + "```\nPump 17 is serviced daily.\n```\n")
+    assert len(found) > 3_000
+    assert len(read) < 10
+    assert [one.quotable for one in found if "pump" in one.stems] == [True, False]
+
+
+@pytest.mark.covers("fault 82")
+@pytest.mark.parametrize("sign", ["。\n", "! ", ", "])
+async def test_a_message_of_thousands_of_signs_has_no_clauses_to_read(monkeypatch, sign):
+    read = counted_calls(monkeypatch, small_talk, "words")
+    assert parting_words("Thanks" + sign * 5_000, ["en"]) == "thanks"
+    assert len(read) < 50
+
+
+@pytest.mark.covers("fault 82")
+async def test_of_a_message_of_thousands_of_sentences_the_first_and_the_last_are_read(
+    monkeypatch,
+):
+    begun = counted_calls(monkeypatch, follow_up, "begins_asking")
+    pasted = " ".join(f"Valve {number} hums." for number in range(3_000))
+    for message in (f"Which pump has no valve? {pasted}", f"{pasted} Which pump has no valve?"):
+        assert questions_in(message) == ("Which pump has no valve?",)
+        assert asked_parts(message) == ("Which pump has no valve?",)
+    asked_parts(pasted)
+    assert len(begun) < 2_000
 
 
 @pytest.mark.covers("fault 83")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 Kind = Literal["prose", "heading", "code", "doctest", "item", "table", "rows", "figures"]
@@ -74,6 +75,7 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 _COLUMNS = re.compile(r"\S {3,}\S|\t\S|\|")
 
 
+@lru_cache(maxsize=4096)
 def kind_of(line: str) -> Kind:
     """What begins with `line`, as far as it tells that by itself."""
     begins = line.lstrip()[:1]

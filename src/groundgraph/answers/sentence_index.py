@@ -69,8 +69,10 @@ def sentences_of(text: str, running: tuple[str, ...] = ()) -> tuple[Sentence, ..
 @lru_cache(maxsize=4096)
 def _sentences_of(text: str, running: tuple[str, ...]) -> tuple[Sentence, ...]:
     code = [found.span() for found in CODE.finditer(text) if found.group().startswith("```")] if "```" in text else []
+    # What a text says again and again, as one of lines of signs does, is read once.
+    known: Known = {}
     return tuple(
-        _sentence(text, first + start, first + end, code)
+        _sentence(text, first + start, first + end, code, known)
         for first, last in _stretches(text, running)
         for sentence in sentences(text[first:last])
         for start, end in _in_lines(text[first:last], *sentence)
@@ -81,7 +83,8 @@ def _in_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """A sentence, or the lines of one that is too long to be any, or holds rows of figures: a table of a page has no
     full stop."""
     lines = text[start:end].splitlines(keepends=True)
-    if end - start <= MAX_QUOTABLE_CHARS and not any(figures_in(lines)):
+    # A row of figures is one by the line above or below it.
+    if end - start <= MAX_QUOTABLE_CHARS and not (len(lines) > 1 and any(figures_in(lines))):
         yield start, end
         return
     at = start
@@ -103,16 +106,22 @@ def _in_pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     yield start, end
 
 
-def _sentence(text: str, start: int, end: int, code: list[tuple[int, int]]) -> Sentence:
+Known = dict[tuple[str, bool], tuple[tuple[str, ...], frozenset[str], bool]]
+"""What is known of sentences by their text, and whether it is code: the last three values of a `Sentence`."""
+
+
+def _sentence(text: str, start: int, end: int, code: list[tuple[int, int]], known: Known) -> Sentence:
     marker = _MARKER.match(text, start, end)
     start = marker.end() if marker else start
     own = text[start:end]
     # Stretches of code stand in order and apart: only the last that begins before the end can reach in.
     place = bisect_left(code, (end, 0))
     in_code = place > 0 and start < code[place - 1][1]
-    spoken = words(own if in_code else _DESTINATION.sub(" ", own))
-    said = content_stems(spoken)
-    return Sentence(start, end, tuple(said), frozenset(said), not in_code and _is_quotable(own, len(spoken)))
+    if (read := known.get((own, in_code))) is None:
+        spoken = words(own if in_code else _DESTINATION.sub(" ", own))
+        said = tuple(content_stems(spoken))
+        read = known[own, in_code] = said, frozenset(said), not in_code and _is_quotable(own, len(spoken))
+    return Sentence(start, end, *read)
 
 
 def _is_quotable(text: str, spoken: int) -> bool:

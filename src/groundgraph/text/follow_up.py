@@ -121,6 +121,8 @@ LEAST_AROUND = 3
 LEAST_WHOLE = 3
 # What leads to a question has at most so many clauses and words.
 LEADING_CLAUSES, LEADING_WORDS = 8, 32
+# So many sentences at each end of a message are looked at for what they ask.
+MOST_SENTENCES = 200
 # Of a name by which somebody is greeted or a message is signed.
 NAME_WORDS = 3
 _BETWEEN_CLAUSES = re.compile(r"[,;:](?=\s)|[()\n—–]")
@@ -139,7 +141,7 @@ def asked_parts(message: str) -> tuple[str, ...]:
     of it, but for what is said before and behind it only out of politeness.
     """
     plain = corrected(_without_courtesies(message))
-    spans = [plain[start:end] for start, end in sentences(plain)]
+    spans = _outermost(plain)
     parts = _asking_parts(spans, LEAST_WORDS)
     if coded := _code_parts(plain, parts):
         return coded
@@ -156,7 +158,16 @@ def questions_in(message: str) -> tuple[str, ...]:
     """Everything that `message` asks, though it says too little to be searched for by itself: "… and how much does it
     weigh?"."""
     plain = corrected(_without_courtesies(message))
-    return tuple(dict.fromkeys(_asking_parts([plain[start:end] for start, end in sentences(plain)], 1)))
+    return tuple(dict.fromkeys(_asking_parts(_outermost(plain), 1)))
+
+
+def _outermost(message: str) -> list[str]:
+    """The sentences of `message`, of very many the first and the last: a question stands before or behind what is
+    pasted with it."""
+    spans = sentences(message)
+    if len(spans) > 2 * MOST_SENTENCES:
+        spans = spans[:MOST_SENTENCES] + spans[-MOST_SENTENCES:]
+    return [message[start:end] for start, end in spans]
 
 
 def _asking_parts(spans: list[str], least: int) -> list[str]:
@@ -190,10 +201,12 @@ def _clauses(sentence: str) -> list[str]:
 def _without_courtesies(message: str) -> str:
     """`message` from its first words that say more than small talk does, or than that something is asked, to its last
     such sentence; all of it when there are none."""
-    spans = [span for span in sentences(message) if not _is_courtesy(message[span[0] : span[1]])]
-    if not spans:
+    spans = sentences(message)
+    saying = next((span for span in spans if not _is_courtesy(message[slice(*span)])), None)
+    if saying is None:
         return message
-    (first, end), last = spans[0], spans[-1][1]
+    first, end = saying
+    last = next(span[1] for span in reversed(spans) if not _is_courtesy(message[slice(*span)]))
     clauses = islice(_BETWEEN_CLAUSES.finditer(message, first, end), LEADING_CLAUSES)
     start = max((one.end() for one in clauses if _is_courtesy(message[first : one.end()])), default=first)
     start += _lead_in(message[start:end])

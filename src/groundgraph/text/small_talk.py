@@ -89,7 +89,9 @@ def parting_words(message: str, languages: Sequence[str]) -> str | None:
     """
     if "?" in message or len(list(words(message))) > MAX_WORDS:
         return None
-    clauses = [tuple(words(clause)) for clause in _BETWEEN_CLAUSES_OR_SENTENCES.split(message)]
+    # Of signs alone a message may have tens of thousands of clauses.
+    said = filter(WORD.search, _BETWEEN_CLAUSES_OR_SENTENCES.split(message))
+    clauses = [tuple(words(clause)) for clause in said]
     return next((kind for language in languages if (kind := _parting_kind(clauses, language))), None)
 
 
