@@ -17,6 +17,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.store.sqlite.aio import AsyncSqliteStore
 from postgres_fixture import postgres  # noqa: F401 - a fixture
 from turns import ask, docs, settings_in, thread
 
@@ -158,6 +159,25 @@ async def test_a_row_of_the_store_without_a_date_is_told_and_can_be_forgotten(
         assert (await forget_thread(graph, "whole")).bodies
     left = sqlite3.connect(store).execute("SELECT prefix FROM store").fetchall()
     assert left == []
+
+
+@pytest.mark.parametrize(("column", "value"), [("updated_at", "nonsense"), ("created_at", "x"), ("value", "{")])
+async def test_a_damaged_row_of_a_store_that_was_passed_in_is_told(tmp_path: Path, column: str, value) -> None:
+    file = tmp_path / "own.sqlite"
+    async with AsyncSqliteStore.from_conn_string(str(file)) as store:
+        await store.setup()
+        graph = turn_graph(sources=[docs()], checkpointer=InMemorySaver(), store=store)
+        for name in ("hurt", "whole"):
+            await ask(graph, on=name)
+        change(file, f"UPDATE store SET {column} = ? WHERE prefix = 'groundgraph.provenance.hurt'", value)
+        for work in (load_provenance, resume_turn, forget_thread):
+            with pytest.raises(StorageDamaged, match=r"below 'groundgraph\.provenance.*take the row out"):
+                await work(graph, "hurt")
+        assert (await load_provenance(graph, "whole"))["outcome"]
+        change(file, f"UPDATE store SET {column} = ? WHERE prefix = 'groundgraph.evidence'", value)
+        fresh = turn_graph(sources=[docs()], checkpointer=graph.checkpointer, store=store)
+        with pytest.raises(StorageDamaged, match="whole"):
+            await load_provenance(fresh, "whole")
 
 
 async def test_the_texts_stay_while_another_conversation_cannot_be_read(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result
+from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result, SearchItem
 
 from groundgraph.core.errors import EvidenceMissing, StorageDamaged
 from groundgraph.core.evidence import EvidenceRecord, SourceResult, evidence_key, from_record, to_record
@@ -69,11 +69,43 @@ async def run_batch(store: BaseStore, operations: Iterable[Op]) -> list[Result]:
 
     LangGraph's own SQLite store, and one that is derived from it, stays inside the transaction of a batch that is
     broken off, and nobody can begin another.
+
+    Raises:
+        StorageDamaged: a row that it reads is damaged, in a store that fails at such a row.
     """
     batch = store.abatch(operations)
     # By name: whoever keeps nothing in SQLite does not load it.
     of_sqlite = any(one.__name__ == "AsyncSqliteStore" for one in type(store).__mro__)
-    return await (unbroken(batch) if of_sqlite else batch)
+    with _rows_read():
+        return await (unbroken(batch) if of_sqlite else batch)
+
+
+async def stored_item(store: BaseStore, space: tuple[str, ...], key: str) -> Item | None:
+    """What `store` holds in `space` under `key`; `run_batch` tells the error."""
+    with _rows_read(space):
+        return await store.aget(space, key)
+
+
+async def stored_items(store: BaseStore, space: tuple[str, ...], **wanted: Any) -> list[SearchItem]:
+    """What `store` finds in `space`, where `wanted` are the options of its search; `run_batch` tells the error."""
+    with _rows_read(space):
+        return await store.asearch(space, **wanted)
+
+
+@contextmanager
+def _rows_read(space: tuple[str, ...] = ()) -> Iterator[None]:
+    """Tells that a row is damaged whose value or date a store that was passed in cannot read."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if not (isinstance(error, json.JSONDecodeError | UnicodeDecodeError) or "isoformat" in str(error)):
+            raise
+        below = f" below '{'.'.join(space)}'" if space else ""
+        raise StorageDamaged(
+            f"A row of the store{below} cannot be read: it is damaged ({error}). It is in the store that this graph "
+            "was given: take the row out of its database; what refers to it has to be asked again.",
+            row=f"a row of the store{below}",
+        ) from error
 
 
 NAMESPACE = ("groundgraph", "evidence")

@@ -16,7 +16,7 @@ from langgraph.store.base import BaseStore, Item, PutOp
 
 from groundgraph.answers.provenance import BEGUN_AS, KEPT_AT, provenance_namespace, reader_notes, stored_record
 from groundgraph.core.evidence import preview
-from groundgraph.core.evidence_store import EvidenceStore, run_batch
+from groundgraph.core.evidence_store import EvidenceStore, run_batch, stored_item, stored_items
 from groundgraph.core.turn_values import Draft, Review, Turn, unread, withheld
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
@@ -72,7 +72,7 @@ async def lineage_of(turn: Turn, thread_id: str, store: BaseStore, info: Executi
     """
     here, turn_id = kept_here(info), turn["id"]
     begun_again = await _of_edited_message(turn, thread_id, store)
-    earlier, saver = await store.aget(provenance_namespace(thread_id), turn_id), running_saver()
+    earlier, saver = await stored_item(store, provenance_namespace(thread_id), turn_id), running_saver()
     if earlier is None or saver is None or earlier.value.get(KEPT_AT) == here:
         return Lineage(here, begun_again)
     points = await _points(saver, thread_id, turn_id, {here["space"], earlier.value.get(KEPT_AT, here)["space"]}, here)
@@ -87,7 +87,7 @@ async def lineage_of(turn: Turn, thread_id: str, store: BaseStore, info: Executi
 async def _of_edited_message(turn: Turn, thread_id: str, store: BaseStore) -> dict[str, Any]:
     """What the record of a turn has of its own that began again with its message edited."""
     left = turn["instead_of"]
-    recorded = await store.aget(provenance_namespace(thread_id), left) if left else None
+    recorded = await stored_item(store, provenance_namespace(thread_id), left) if left else None
     return {"forked_from": left} if recorded else {}
 
 
@@ -116,8 +116,8 @@ def _of_fork(
 async def records_of_turn(store: BaseStore, thread_id: str, turn_id: str) -> list[Item]:
     """The records of a turn of the thread's state: one for each way in which it went."""
     space = provenance_namespace(thread_id)
-    first = await store.aget(space, turn_id)
-    forks = await store.asearch(space, filter={BEGUN_AS: turn_id}, limit=1000)
+    first = await stored_item(store, space, turn_id)
+    forks = await stored_items(store, space, filter={BEGUN_AS: turn_id}, limit=1000)
     # Some stores take a name space by its characters.
     return [*([first] if first else []), *(item for item in forks if item.namespace == space)]
 
@@ -222,7 +222,7 @@ async def end_review(
     if store is not None and info is not None and info.thread_id is not None:
         space, record = provenance_namespace(info.thread_id), stored_record(left, [], info.thread_id)
         # What is there already was recorded when this step ran before, or by another way in which the turn went.
-        if await store.aget(space, turn["id"]) is None:
+        if await stored_item(store, space, turn["id"]) is None:
             value = {**record, "notes": reader_notes(prompts.note, left), KEPT_AT: kept_here(info)}
             await run_batch(store, [PutOp(space, turn["id"], value, index=False)])
     return prompts.note("earlier_review_ended", language, question=preview(turn["question"]))

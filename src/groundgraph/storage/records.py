@@ -12,7 +12,7 @@ from langgraph.store.base import BaseStore
 from groundgraph.answers.provenance import KEPT_AT, full_record, provenance_namespace, record_keys, turn_of_thread
 from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import EvidenceMissing, StorageDamaged
-from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.evidence_store import EvidenceStore, stored_item, stored_items
 from groundgraph.core.turn_record import OtherRecord, TurnRecord
 from groundgraph.nodes.turn_lineage import records_of_turn
 from groundgraph.storage.storage_errors import damaged
@@ -55,7 +55,7 @@ def keys_in(value: Any) -> Iterator[str]:
 async def items_below(store: BaseStore, namespace: tuple[str, ...]) -> AsyncIterator[Any]:
     """The items of a store below a namespace."""
     offset = 0
-    while page := await store.asearch(namespace, limit=_PAGE, offset=offset):
+    while page := await stored_items(store, namespace, limit=_PAGE, offset=offset):
         for item in page:
             # Some stores take a prefix by its characters, and give "a1" for "a" as well.
             if item.namespace[: len(namespace)] == namespace:
@@ -97,7 +97,7 @@ async def stored_provenance(
         )
     # No turn is called like what a database could not write.
     wanted = clean_text(turn_id)
-    item = await store.aget(provenance_namespace(thread_id), wanted)
+    item = await stored_item(store, provenance_namespace(thread_id), wanted)
     record: Mapping[str, Any] | None = item.value if item else None
     if record is None:
         raise EvidenceMissing(
@@ -140,7 +140,7 @@ _ALL_RECORDS = provenance_namespace("-")[:-1]
 
 async def latest_threads(store: BaseStore) -> list[str]:
     """The ids of a few conversations, that with the newest turn first."""
-    items = await store.asearch(_ALL_RECORDS, limit=_LOOKED_AT)
+    items = await stored_items(store, _ALL_RECORDS, limit=_LOOKED_AT)
     records = _newest_first([item.value for item in items])
     named = (str(record["thread_id"]) for record in records if record.get("thread_id") is not None)
     return list(dict.fromkeys(named))[:_FEW]
