@@ -239,6 +239,24 @@ def test_a_check_that_asks_no_source_says_who_does(call, tmp_path):
     (tmp_path / "a.yaml").write_text("sources:\n- {name: pumps, type: sql, url: 'postgresql://127.0.0.1:9/none'}\n")
     ran = call("config", "check", "a.yaml")
     assert (ran.code, ran.out) == (0, "a.yaml: no problems.\n")
-    assert "What its sources hold was not looked at: `groundgraph doctor` asks them." in ran.err
+    assert "No source was searched: `groundgraph doctor` asks each of them." in ran.err
     (tmp_path / "a.yaml").write_text("retrieval: {top_k: 3}\n")
     assert "doctor" not in call("config", "check", "a.yaml").err
+
+
+@pytest.mark.covers("fault 13", "fault 32")
+def test_of_a_database_that_cannot_be_asked_nobody_says_that_it_lacks_a_field(call, tmp_path):
+    source = "sources:\n- {name: pumps, type: sql, table: pumps, url: 'postgresql://reader@127.0.0.1:9/none'}\n"
+    default = "intent: {mode: static, default_filters: {pumps: {hall: B}}}\n"
+    (tmp_path / "a.yaml").write_text(source)
+    ran = call("config", "check", "a.yaml")
+    assert ran.code == 0
+    assert "Notice: The source 'pumps': PostgreSQL at 127.0.0.1:9/none cannot answer" in ran.err
+    (tmp_path / "a.yaml").write_text(f"{source}{default}retrieval: {{scope_filters: {{pumps: {{owner: user.id}}}}}}\n")
+    for command in (["config", "check", "a.yaml"], ["ask", "Which pump?", "--config", "a.yaml"]):
+        ran = call(*command)
+        assert ran.code == 2
+        told = ran.out + ran.err
+        for field in ("hall", "owner"):
+            assert f"Whether the source 'pumps' has a field '{field}' is not known: The source 'pumps': Post" in told
+        assert "has no field" not in told

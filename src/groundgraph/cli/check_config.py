@@ -1,4 +1,4 @@
-"""Everything that is wrong with a configuration, found without opening anything."""
+"""Everything that is wrong with a configuration, found without searching anything."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from groundgraph.answers.strategy_chain import Unusable
 from groundgraph.answers.structured_answer import AnswerTemplates
 from groundgraph.cli.options import placed
 from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.schema import SourceSchema
 from groundgraph.graph.configured_models import (
     configured_embedder,
     embedding_key,
@@ -48,7 +49,7 @@ class Checked:
     Attributes:
         problems: what must be mended before the configuration can be used.
         notices: what is configured and does not have the effect that it seems to have, one sentence each.
-        unasked: sources are named, of which nothing was asked.
+        unasked: sources are named, of which none was searched.
     """
 
     problems: list[Problem] = field(default_factory=list)
@@ -158,6 +159,14 @@ def missing_databases(settings: Settings) -> Iterator[str]:
                 yield f"sources.{number}: there is no database {file} on this machine"
 
 
+def unread_databases(settings: Settings, schemas: Mapping[str, SourceSchema | None]) -> Iterator[str]:
+    """Why the columns of databases on servers could not be read."""
+    for entry in settings.sources:
+        place, schema = entry.options.get("url"), schemas.get(entry.name)
+        if isinstance(place, str) and (is_server(place) or is_other(place)) and schema and schema.unread:
+            yield schema.unread
+
+
 def _autonomous_without_model(settings: Settings) -> list[str]:
     wanted = sorted(settings.stages & MODEL_STAGES)
     named = settings.enhanced_retrieval.stages is not None
@@ -199,6 +208,7 @@ def _sources(settings: Settings, with_models: Settings, checked: Checked) -> Non
     resources = Resources.build(settings.model_copy(update=plain))
     # An embedding model may come from Python, as chat models may.
     embeds = with_models.model_copy(update={"embeddings": with_models.embeddings or EmbeddingSettings(model="-")})
+    checked.notices += unread_databases(with_models, resources.schemas)
     problems = topic_problems(embeds, resources.sources)
     missing = [problem for problem in topic_problems(with_models, resources.sources) if problem not in problems]
     checked.notices += [f"{problem.key}: {problem.message}" for problem in missing]

@@ -34,7 +34,7 @@ def check(
     """Say what is wrong with a configuration. Everything has its line and column.
 
     Everything that it names is put together as for a turn, so unknown source types, bad filters and broken
-    templates are found too; nothing is opened and no service is asked.
+    templates are found too; nothing is searched. Of a SQL database the columns are read, where it answers.
     """
     from groundgraph.cli.check_config import check_config
     from groundgraph.settings.load_settings import find_settings_file
@@ -69,7 +69,7 @@ def _show(checked: Checked, path: Path) -> None:
     else:
         say(f"{path}: no problems.")
         if checked.unasked:
-            note("What its sources hold was not looked at: `groundgraph doctor` asks them.")
+            note("No source was searched: `groundgraph doctor` asks each of them.")
 
 
 @config_app.command(epilog=EPILOG)

@@ -4,6 +4,7 @@
 
     GroundGraphError
     ├── ConfigurationError        settings, templates or sources that cannot work; lists every problem
+    │   ├── AccessRefused         a database refuses the login, or lets the role not read
     │   ├── UnknownName           a registry was asked for a name that nobody registered
     │   ├── KnowledgeFileInvalid  a YAML file of a cascade source does not fit its schema; each problem has its line
     │   └── TemplateInvalid       a template that does not compile or reaches for what the sandbox forbids
@@ -84,6 +85,10 @@ class ConfigurationError(GroundGraphError):
         found = [Problem("", problems)] if isinstance(problems, str) else list(problems)
         self.problems: list[Problem] = found
         super().__init__("\n".join(map(str, found)))
+
+
+class AccessRefused(ConfigurationError):
+    """A database refuses the login or has no such database, or its role may not read what it is asked for."""
 
 
 class UnknownName(ConfigurationError):

@@ -111,11 +111,7 @@ def check_filters(schema: SourceSchema | None, filters: Mapping[str, Any], *, so
 def _check_field(schema: SourceSchema, name: str, value: Any) -> Any:
     spec = schema.fields.get(name)
     if spec is None:
-        known = sorted(schema.fields)
-        raise FilterInvalid(
-            f"The source '{schema.source_name}' has no field '{name}' to filter on."
-            f"{nearest(str(name), known)} Declared: {', '.join(known) or 'none'}."
-        )
+        raise FilterInvalid(schema.lacks(str(name)))
     where = f"{schema.source_name}.{name}"
     if not isinstance(value, Mapping):
         return _check_values(where, spec, value)

@@ -119,6 +119,8 @@ class SourceSchema:
             (the allowed values) and `description`.
         required_fields: fields without a condition on which the source must not be searched.
         description: what the source holds, in a sentence.
+        unread: why the source could not be asked which fields it has, so that those of the configuration are here
+            alone; empty when it could.
 
     Raises:
         ConfigurationError: a type is unknown, or a required field is not declared.
@@ -128,6 +130,15 @@ class SourceSchema:
     fields: dict[str, dict[str, Any]] = field(default_factory=dict)
     required_fields: list[str] = field(default_factory=list)
     description: str = ""
+    unread: str = field(default="", kw_only=True)
+
+    def lacks(self, name: str) -> str:
+        """That the source has no field `name`, in a sentence; or that nobody knows, since it could not be asked."""
+        known = sorted(self.fields)
+        if self.unread:
+            return f"Whether the source '{self.source_name}' has a field '{name}' is not known: {self.unread}"
+        told = f"The source '{self.source_name}' has no field '{name}' to filter on.{nearest(name, known)}"
+        return f"{told} Declared: {', '.join(known) or 'none'}."
 
     def __post_init__(self) -> None:
         if not isinstance(self.fields, Mapping) or not all(isinstance(spec, Mapping) for spec in self.fields.values()):

@@ -58,7 +58,8 @@ def _field_problems(
     problems = []
     if schema is not None and name not in schema.fields:
         known = sorted(schema.fields)
-        problems.append(Problem(key, f"the source has no field '{name}'.{nearest(name, known)}"))
+        told = schema.lacks(name) if schema.unread else f"the source has no field '{name}'.{nearest(name, known)}"
+        problems.append(Problem(key, told))
     if origin.partition(".")[0] not in ORIGINS or not origin.partition(".")[2]:
         problems.append(Problem(key, f"'{origin}' is no origin of a value; write context.NAME or user.NAME"))
     if name in defaults:

@@ -128,11 +128,8 @@ class SqlEngine(ABC):
         """The tables that were searched, and what was found; the best of both first."""
 
     def schema_fields(self) -> Fields:
-        """The columns of all tables as fields for filters; none when the database cannot be read."""
-        try:
-            _, shapes = self._current()
-        except SourceUnavailable:
-            return {}
+        """The columns of all tables as fields for filters."""
+        _, shapes = self._current()
         return _fields(shapes)
 
     def metadata_fields(self) -> set[str]:

@@ -24,13 +24,15 @@ from groundgraph.text.words import fold, name_stems, spaced, stems
 Fields = dict[str, dict[str, Any]]
 
 
-def as_source_schema(source: str, fields: Fields, required: Sequence[str], description: str) -> SourceSchema:
+def as_source_schema(
+    source: str, fields: Fields, required: Sequence[str], description: str, unread: str = ""
+) -> SourceSchema:
     """The schema of the source.
 
     Raises:
         ConfigurationError: a type is unknown, or a required field is not declared.
     """
-    return SourceSchema(source, fields, list(required), description)
+    return SourceSchema(source, fields, list(required), description, unread=unread)
 
 
 # Columns that are plainly the text of a document; any other table is shown as whole rows.

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from typing_extensions import override
 
 from groundgraph.core.computation import ComputableTable, Proposal
-from groundgraph.core.errors import ConfigurationError, GroundGraphError, Problem, SourceTimeout, SourceUnavailable
+from groundgraph.core.errors import (
+    AccessRefused,
+    ConfigurationError,
+    GroundGraphError,
+    Problem,
+    SourceTimeout,
+    SourceUnavailable,
+)
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.registry import nearest
@@ -198,16 +205,19 @@ class SqlSource(NamedSource):
     def get_schema(self) -> SourceSchema:
         """The declared fields, and the columns of the tables with the types they have.
 
-        A database that cannot be read leaves the declared fields alone; queries then say what is wrong with it.
+        A database that cannot be read leaves the declared fields alone, and the schema says why; queries then say what
+        is wrong with it.
 
         Raises:
-            ConfigurationError: the database has no such table, or a server refuses the login.
+            ConfigurationError: the database has no such table.
         """
+        fields: Fields = {}
+        unread = ""
         try:
             fields = self._fields_beside_the_loop()
-        except (SourceUnavailable, SourceTimeout):
-            fields = {}
-        return as_source_schema(self._name, {**fields, **self._fields}, self._required, self._description)
+        except (SourceUnavailable, SourceTimeout, AccessRefused) as error:
+            unread = str(error)
+        return as_source_schema(self._name, {**fields, **self._fields}, self._required, self._description, unread)
 
     async def metadata_fields(self) -> set[str]:
         """The names of all columns, and those that the source itself gives."""

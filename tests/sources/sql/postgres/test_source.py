@@ -339,6 +339,7 @@ async def test_a_refused_login_is_told_as_what_is_to_be_mended_and_a_full_server
     ):
         postgres.execute(f"CREATE ROLE locked_out {role}")
         asked = source(postgres.url("locked", user="locked_out"), table="t")
+        assert todo in asked.get_schema().unread
         with pytest.raises(error, match=todo):
             await ask(asked, "pump")
         await asked.close()

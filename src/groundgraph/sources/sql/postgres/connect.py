@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from groundgraph.core.errors import (
+    AccessRefused,
     ConfigurationError,
     EmbeddingModelChanged,
     FilterInvalid,
@@ -181,7 +182,7 @@ def typed_errors(source: str, where: str, todo: str = "") -> Iterator[None]:
 
     Raises:
         SourceUnavailable: the server does not answer.
-        ConfigurationError: it refuses the login, has no such database, or lets the role not read.
+        AccessRefused: it refuses the login, has no such database, or lets the role not read.
         SourceTimeout: a statement ran into its limit; `todo` says what helps against that.
         FilterInvalid: a value holds no valid text, or what is computed is beyond all numbers of its type.
         EmbeddingModelChanged: the vector of a question is of another size than those of the table.
@@ -219,7 +220,7 @@ def _typed(error: BaseException | None, source: str, where: str, todo: str) -> G
         )
     if state == _OUT_OF_RANGE:
         return FilterInvalid(f"The source '{source}': {reason}.")
-    kind = ConfigurationError if state.startswith(_LASTING) else SourceUnavailable
+    kind = AccessRefused if state.startswith(_LASTING) else SourceUnavailable
     hint = next((f" {text}" for start, text in _TODO.items() if state.startswith(start)), "")
     return kind(f"The source '{source}': PostgreSQL at {where} cannot answer ({reason}).{hint}")
 
