@@ -260,3 +260,22 @@ def test_of_a_database_that_cannot_be_asked_nobody_says_that_it_lacks_a_field(ca
         for field in ("hall", "owner"):
             assert f"Whether the source 'pumps' has a field '{field}' is not known: The source 'pumps': Post" in told
         assert "has no field" not in told
+
+
+@pytest.mark.covers("fault 32")
+@pytest.mark.parametrize("language", ["en", "ru", "de"])
+def test_a_damaged_file_is_told_as_one_and_nobody_is_told_to_ask_again_later(call, tmp_path, language):
+    (tmp_path / ".groundgraph").mkdir()
+    (tmp_path / ".groundgraph" / "knowledge_base.sqlite").write_bytes(b"no database" * 1_000)
+    (tmp_path / "pumps.db").write_bytes(b"no database" * 1_000)
+    sources = "sources:\n- {name: pumps, type: sql, url: 'sqlite:///pumps.db'}\nknowledge_base: {}\n"
+    (tmp_path / "groundgraph.yaml").write_text(sources)
+    told = call("config", "check")
+    assert (told.code, "cannot be read: file is not a database" in told.err) == (0, True)
+    question = {"en": "Which pump leaks?", "ru": "Какой насос течёт?", "de": "Welche Pumpe ist undicht?"}[language]
+    ran = call("ask", question)
+    assert ran.code == 3
+    later = {"en": "ask again later", "ru": "позже", "de": "später"}[language]
+    damaged = {"en": "its file is damaged", "ru": "файл повреждён", "de": "die Datei ist beschädigt"}[language]
+    assert later not in ran.out
+    assert ran.out.count(damaged) == 2

@@ -33,7 +33,7 @@ from groundgraph.settings.answers import JUDGE_KEY, RerankerSettings, ResultProc
 from groundgraph.settings.idle_settings import Passed, idle_settings
 from groundgraph.settings.knowledge_base import ChainSettings
 from groundgraph.settings.load_settings import load_settings
-from groundgraph.settings.search import MODEL_STAGES
+from groundgraph.settings.search import MODEL_STAGES, SourceEntry
 from groundgraph.settings.services import EmbeddingSettings
 from groundgraph.settings.settings import PromptSettings, Settings
 from groundgraph.sources.contract import GroundedSource
@@ -150,20 +150,25 @@ def weighed_without_vectors(settings: Settings) -> Iterator[str]:
 def missing_databases(settings: Settings) -> Iterator[str]:
     """The files of SQLite that sources name and that are not on this machine."""
     for number, entry in enumerate(settings.sources):
-        place = entry.options.get("url") or entry.options.get("path")
-        if entry.type != "sql" or not isinstance(place, str) or is_server(place) or is_other(place):
-            continue
-        with suppress(ConfigurationError):  # told by what builds the source
-            file = database_file(place, settings.base_dir, entry.name)
-            if not file.exists():
-                yield f"sources.{number}: there is no database {file} on this machine"
+        if file := _missing_file(settings, entry):
+            yield f"sources.{number}: there is no database {file} on this machine"
+
+
+def _missing_file(settings: Settings, entry: SourceEntry) -> Path | None:
+    place = entry.options.get("url") or entry.options.get("path")
+    if entry.type != "sql" or not isinstance(place, str) or is_server(place) or is_other(place):
+        return None
+    with suppress(ConfigurationError):  # told by what builds the source
+        file = database_file(place, settings.base_dir, entry.name)
+        return None if file.exists() else file
+    return None
 
 
 def unread_databases(settings: Settings, schemas: Mapping[str, SourceSchema | None]) -> Iterator[str]:
-    """Why the columns of databases on servers could not be read."""
+    """Why the columns of databases that are there could not be read."""
     for entry in settings.sources:
-        place, schema = entry.options.get("url"), schemas.get(entry.name)
-        if isinstance(place, str) and (is_server(place) or is_other(place)) and schema and schema.unread:
+        schema = schemas.get(entry.name)
+        if schema and schema.unread and not _missing_file(settings, entry):
             yield schema.unread
 
 

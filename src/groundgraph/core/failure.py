@@ -118,6 +118,7 @@ Kind = Literal[
     "unreachable",
     "never_ingested",
     "newer",
+    "damaged",
     "broken",
     "refused",
     "limited",
@@ -141,7 +142,7 @@ OF_THE_SERVICE: frozenset[Kind] = frozenset({"timeout", "unreachable", "broken"}
 # What was asked for does not suit; the service is well.
 OF_THE_QUESTION: frozenset[Kind] = frozenset({"tenant", "scope", "filter"})
 # It stays so until somebody changes something, so that asking again later does not help.
-LASTING: frozenset[Kind] = frozenset({"newer", "changed", "configuration", "refused"})
+LASTING: frozenset[Kind] = frozenset({"newer", "damaged", "changed", "configuration", "refused"})
 
 
 class Failure(TypedDict):
@@ -207,6 +208,8 @@ _NAMED: tuple[tuple[str, Kind], ...] = (
     ("OperationalError", "unreachable"),
     ("InterfaceError", "unreachable"),
 )
+# SQLITE_CORRUPT and SQLITE_NOTADB, without loading sqlite3.
+_DAMAGED = (11, 26)
 # What the SDK of a model raises over a reply that is none.
 _UNREADABLE = frozenset({"JSONDecodeError", "UnicodeDecodeError", "RecursionError"})
 # What LangChain says of a stream that holds no event, as a page of a web server does that is no model's.
@@ -259,7 +262,7 @@ def failure_of(error: BaseException, part: Part) -> Failure:
         return {"kind": "said", "type": type(error).__name__, "part": part, "said": text_of(error)}
     status = status_code(error)
     found: Failure = {"kind": "other", "type": clean_text(type(error).__name__)[:100], "part": part}
-    of_class = _of_class(error, part)
+    of_class = "damaged" if _is_of_damage(error) else _of_class(error, part)
     # A service says 404 of what these name: a collection that is gone, a tenant.
     if status is not None and 400 <= status < 600 and of_class not in LASTING | OF_THE_QUESTION:
         found["status"] = status
@@ -315,6 +318,13 @@ def _of_class(error: BaseException, part: Part) -> Kind:
     if part == "model" and (not _UNREADABLE.isdisjoint(names) or _NO_CHUNKS in str(error)):
         return "unreadable"
     return "other" if isinstance(error, OSError) else "bug"
+
+
+def _is_of_damage(error: BaseException) -> bool:
+    """Whether `error` comes of a file of SQLite that is damaged, or is no database."""
+    causes = (error, error.__cause__, getattr(error.__cause__, "orig", None))
+    codes = (getattr(cause, "sqlite_errorcode", None) for cause in causes)
+    return any(isinstance(code, int) and code & 0xFF in _DAMAGED for code in codes)
 
 
 def _named(names: Sequence[str]) -> Kind | None:
