@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +30,35 @@ def settings(tmp_path: Path) -> Any:
     return filled(tmp_path, {"pumps.md": PUMPS})
 
 
+@asynccontextmanager
+async def started(opening: AbstractAsyncContextManager[Any]) -> AsyncIterator[tuple[Any, GraphConversations, str]]:
+    """The graph that is opened, its conversations, and the id of the first one."""
+    async with opening as graph:
+        conversations = GraphConversations(graph)
+        yield graph, conversations, (await conversations.start(NOBODY, QUESTION)).id
+
+
 async def take(conversations: GraphConversations, thread: str, question: str, parent: str = "") -> str:
     events = [event async for event in conversations.ask(NOBODY, thread, Asked(question, parent))]
     assert events[0]["begun"] == events[-1]["ended"]
     return str(events[-1]["ended"])
 
 
+async def said(graph: Any, thread: str) -> list[str]:
+    """What the user said in the conversation as its graph has it."""
+    state = await graph.aget_state({"configurable": {"thread_id": thread}})
+    return [message.text for message in state.values["messages"] if message.type == "human"]
+
+
+async def cut_at_the_sources(events: Any) -> None:
+    while (await anext(events)).get("stage", {}).get("stage") != "retrieve_source":
+        pass
+    await events.aclose()
+
+
 @pytest.mark.covers("U8")
 async def test_branches_stand_in_one_tree_and_each_goes_on_by_itself(settings: Any):
-    async with open_graph(settings) as graph:
-        conversations = GraphConversations(graph)
-        thread = (await conversations.start(NOBODY, QUESTION)).id
+    async with started(open_graph(settings)) as (graph, conversations, thread):
         first = await take(conversations, thread, QUESTION)
         second = await take(conversations, thread, "And pump 18?", first)
         other = await take(conversations, thread, "Where does pump 18 stand?")
@@ -55,9 +74,7 @@ async def test_branches_stand_in_one_tree_and_each_goes_on_by_itself(settings: A
         records = [await conversations.record(NOBODY, thread, turn.id) for turn in turns]
         assert "hall 3" in records[2]["answer"]
         assert "90 days" in records[-1]["answer"]
-        state = await graph.aget_state({"configurable": {"thread_id": thread}})
-    said = [message.text for message in state.values["messages"] if message.type == "human"]
-    assert said == [QUESTION, "When is its filter changed?", "How often is it serviced?"]
+        assert await said(graph, thread) == [QUESTION, "When is its filter changed?", "How often is it serviced?"]
     assert last not in (first, second)
 
 
@@ -67,9 +84,7 @@ async def test_a_turn_that_was_cut_is_there_without_an_outcome_and_is_asked_agai
     written = settings.model_copy(
         update={"synthesis": settings.synthesis.model_copy(update={"style": "conversational"})}
     )
-    async with open_graph(written, chat_model=model) as graph:
-        conversations = GraphConversations(graph)
-        thread = (await conversations.start(NOBODY, QUESTION)).id
+    async with started(open_graph(written, chat_model=model)) as (_, conversations, thread):
         events = conversations.ask(NOBODY, thread, Asked(QUESTION))
         cut = (await anext(events))["begun"]
         await anext(events)
@@ -87,43 +102,32 @@ async def test_a_turn_that_was_cut_is_there_without_an_outcome_and_is_asked_agai
 
 @pytest.mark.covers("U8")
 async def test_behind_a_first_question_that_was_cut_each_first_question_begins_the_conversation_anew(settings: Any):
-    async with open_graph(settings) as graph:
-        conversations = GraphConversations(graph)
-        thread = (await conversations.start(NOBODY, QUESTION)).id
+    async with started(open_graph(settings)) as (graph, conversations, thread):
         events = conversations.ask(NOBODY, thread, Asked(QUESTION))
-        while (await anext(events)).get("stage", {}).get("stage") != "retrieve_source":
-            pass
-        await events.aclose()
+        await cut_at_the_sources(events)
         first = await take(conversations, thread, "Where does pump 18 stand?")
         await take(conversations, thread, "Is it retired?", first)
         for question in ("When is the filter of pump 17 changed?", QUESTION):
             last = await take(conversations, thread, question)
-            state = await graph.aget_state({"configurable": {"thread_id": thread}})
-            assert [message.text for message in state.values["messages"] if message.type == "human"] == [question]
+            assert await said(graph, thread) == [question]
         assert [turn.parent for turn in await conversations.turns(NOBODY, thread)] == ["", "", first, "", ""]
         assert "90 days" in (await conversations.record(NOBODY, thread, last))["answer"]
 
 
 @pytest.mark.covers("U8")
 async def test_of_two_first_questions_at_once_neither_goes_on_behind_the_other(settings: Any):
-    async with open_graph(settings) as graph:
-        conversations = GraphConversations(graph)
-        thread = (await conversations.start(NOBODY, QUESTION)).id
+    async with started(open_graph(settings)) as (graph, conversations, thread):
         questions = (QUESTION, "Where does pump 18 stand?")
         turns = await asyncio.gather(*(take(conversations, thread, question) for question in questions))
         for turn, question in zip(turns, questions, strict=True):
             await take(conversations, thread, "And its filter?", turn)
-            state = await graph.aget_state({"configurable": {"thread_id": thread}})
-            asked = [message.text for message in state.values["messages"] if message.type == "human"]
-            assert asked == [question, "And its filter?"]
+            assert await said(graph, thread) == [question, "And its filter?"]
 
 
 @pytest.mark.covers("U13")
 @pytest.mark.parametrize("by", ["page", "command"])
 async def test_a_conversation_is_forgotten_with_its_title_its_branches_and_its_marks(settings: Any, by: str):
-    async with open_graph(settings) as graph:
-        conversations = GraphConversations(graph)
-        thread = (await conversations.start(NOBODY, QUESTION)).id
+    async with started(open_graph(settings)) as (graph, conversations, thread):
         turn = await take(conversations, thread, QUESTION)
         await conversations.mark(NOBODY, thread, turn, {"mark": "bad", "comment": "It is 60 days."})
         assert (await conversations.turns(NOBODY, thread))[0].mark["comment"] == "It is 60 days."
@@ -140,16 +144,12 @@ async def test_a_conversation_is_forgotten_with_its_title_its_branches_and_its_m
 @pytest.mark.covers("U13")
 @pytest.mark.parametrize("cut", [False, True])
 async def test_a_conversation_that_is_deleted_when_a_question_has_just_come_stays_deleted(settings: Any, cut: bool):
-    async with open_graph(settings) as graph:
-        conversations = GraphConversations(graph)
-        thread = (await conversations.start(NOBODY, QUESTION)).id
+    async with started(open_graph(settings)) as (graph, conversations, thread):
         events = conversations.ask(NOBODY, thread, Asked(QUESTION))
         await anext(events)
         await conversations.delete(NOBODY, thread)
         if cut:
-            while (await anext(events)).get("stage", {}).get("stage") != "retrieve_source":
-                pass
-            await events.aclose()
+            await cut_at_the_sources(events)
         else:
             with pytest.raises(NotFound):
                 async for _ in events:
@@ -161,9 +161,7 @@ async def test_a_conversation_that_is_deleted_when_a_question_has_just_come_stay
 @pytest.mark.covers("U13")
 @pytest.mark.parametrize("change", ["question", "mark"])
 async def test_what_comes_while_its_conversation_is_deleted_brings_nothing_back(settings: Any, change: str):
-    async with open_graph(settings) as graph:
-        conversations = GraphConversations(graph)
-        thread = (await conversations.start(NOBODY, QUESTION)).id
+    async with started(open_graph(settings)) as (graph, conversations, thread):
         turn = await take(conversations, thread, QUESTION)
         read = graph.store.aget
 
@@ -187,9 +185,7 @@ async def test_what_comes_while_its_conversation_is_deleted_brings_nothing_back(
 async def test_a_turn_that_ends_while_it_is_looked_at_was_not_interrupted(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    async with open_graph(settings) as graph:
-        conversations = GraphConversations(graph)
-        thread = (await conversations.start(NOBODY, QUESTION)).id
+    async with started(open_graph(settings)) as (_, conversations, thread):
         for look in ("turns", "node"):
             events = conversations.ask(NOBODY, thread, Asked(QUESTION))
             turn = (await anext(events))["begun"]
@@ -229,9 +225,7 @@ async def test_the_oldest_of_many_conversations_and_of_many_turns_are_there(
 
 
 async def test_behind_a_turn_that_was_pruned_nothing_begins_with_an_empty_memory(settings: Any):
-    async with open_graph(settings) as graph:
-        conversations = GraphConversations(graph)
-        thread = (await conversations.start(NOBODY, QUESTION)).id
+    async with started(open_graph(settings)) as (graph, conversations, thread):
         first = await take(conversations, thread, QUESTION)
         second = await take(conversations, thread, "And pump 18?", first)
         await prune_checkpoints(graph, keep_turns=1, older_than=None)
@@ -266,9 +260,7 @@ def reviewed(settings: Any) -> Any:
 
 @pytest.mark.covers("U8", "U3")
 async def test_whoever_cannot_be_asked_for_a_decision_is_told_where_it_is_asked_for(settings: Any):
-    async with reviewed(settings) as graph:
-        conversations = GraphConversations(graph)
-        thread = (await conversations.start(NOBODY, QUESTION)).id
+    async with started(reviewed(settings)) as (_, conversations, thread):
         with pytest.raises(ReviewImpossible, match="Ask on the page"):
             await take(conversations, thread, QUESTION)
 
@@ -285,9 +277,7 @@ async def test_whoever_cannot_be_asked_for_a_decision_is_told_where_it_is_asked_
 async def test_an_answer_that_waits_goes_on_with_a_decision_after_a_restart(
     settings: Any, decision: dict[str, str], outcome: str
 ):
-    async with reviewed(settings) as graph:
-        conversations = GraphConversations(graph)
-        thread = (await conversations.start(NOBODY, QUESTION)).id
+    async with started(reviewed(settings)) as (graph, conversations, thread):
         asked = Asked(QUESTION, reviewed=True)
         events = [event async for event in conversations.ask(NOBODY, thread, asked)]
         waits = events[-1]["waits"]
