@@ -19,51 +19,55 @@ sources:
 """
 
 
-def test_the_command_line_says_that_an_answer_waits_and_where(call, tmp_path) -> None:
-    with openai_stub(default="The moon orbits a cheese [1].") as stub:
-        (tmp_path / "groundgraph.yaml").write_text(CONFIG.format(url=stub.base_url))
-        ran = call("ask", "Which grant types does OAuth have?", "--thread", "t1", OPENAI_API_KEY="test")
-    assert ran.code == 3, ran.err
+QUESTION = "Which grant types does OAuth have?"
+
+
+@pytest.fixture
+def ask(call, tmp_path):
+    """Asks on the thread "t1" a model that says `reply`; what a command behind that does beside the model."""
+
+    def asked(reply, code, *then):
+        with openai_stub(default=reply) as stub:
+            (tmp_path / "groundgraph.yaml").write_text(CONFIG.format(url=stub.base_url))
+            ran = call("ask", QUESTION, "--thread", "t1", OPENAI_API_KEY="test")
+            assert ran.code == code, ran.err
+            return call(*then, OPENAI_API_KEY="test") if then else ran
+
+    return asked
+
+
+def test_the_command_line_says_that_an_answer_waits_and_where(ask) -> None:
+    ran = ask("The moon orbits a cheese [1].", 3)
     assert "waits for a person" in ran.err
     assert "t1" in ran.err
     assert "cheese" not in ran.out + ran.err
     assert "Traceback" not in ran.err
 
 
-def test_a_chat_goes_on_behind_an_answer_that_waits(call, tmp_path) -> None:
-    with openai_stub(default="The moon orbits a cheese [1].") as stub:
-        (tmp_path / "groundgraph.yaml").write_text(CONFIG.format(url=stub.base_url))
-        waiting = ("ask", "Which grant types does OAuth have?", "--thread", "t1")
-        assert call(*waiting, OPENAI_API_KEY="test").code == 3
-        ran = call("chat", "--thread", "t1", "--json", OPENAI_API_KEY="test")
+def test_a_chat_goes_on_behind_an_answer_that_waits(ask) -> None:
+    ran = ask("The moon orbits a cheese [1].", 3, "chat", "--thread", "t1", "--json")
     assert (ran.code, ran.json) == (0, {"thread_id": "t1", "turns": []})
     assert "waits for a person" in ran.err
     assert "cheese" not in ran.out + ran.err
 
 
-def test_a_thread_that_waits_is_listed_shown_and_told_by_report(call, tmp_path) -> None:
-    waiting = ("ask", "Which grant types does OAuth have?", "--thread", "t1")
-    with openai_stub(default="The moon orbits a cheese [1].") as stub:
-        (tmp_path / "groundgraph.yaml").write_text(CONFIG.format(url=stub.base_url))
-        assert call(*waiting, OPENAI_API_KEY="test").code == 3
+def test_a_thread_that_waits_is_listed_shown_and_told_by_report(ask, call) -> None:
+    ask("The moon orbits a cheese [1].", 3)
     [row] = call("threads", "list", "--json").json["threads"]
     assert (row["thread_id"], row["turns"], row["outcome"], row["waits"]) == ("t1", 0, "", True)
-    assert row["question"] == waiting[1]
+    assert row["question"] == QUESTION
     listed = call("threads")
     assert "waits for a person" in listed.out
     for ran, code in ((call("report", "t1"), 2), (call("threads", "show", "t1"), 0), (listed, 0)):
         assert ran.code == code
         assert "Command(resume=…)" in ran.err
         assert "cheese" not in ran.out + ran.err
-    assert waiting[1] in call("report", "t1").err
+    assert QUESTION in call("report", "t1").err
 
 
-def test_a_turn_that_waits_behind_others_is_told_beside_them(call, tmp_path) -> None:
-    asked = ("ask", "Which grant types does OAuth have?", "--thread", "t1")
-    for reply, code in (("OAuth has four grant types [1].", 0), ("The moon orbits a cheese [1].", 3)):
-        with openai_stub(default=reply) as stub:
-            (tmp_path / "groundgraph.yaml").write_text(CONFIG.format(url=stub.base_url))
-            assert call(*asked, OPENAI_API_KEY="test").code == code
+def test_a_turn_that_waits_behind_others_is_told_beside_them(ask, call) -> None:
+    ask("OAuth has four grant types [1].", 0)
+    ask("The moon orbits a cheese [1].", 3)
     [row] = call("threads", "--json").json["threads"]
     assert (row["turns"], row["waits"]) == (1, True)
     ran = call("report", "t1")

@@ -3,8 +3,9 @@
 import zlib
 
 
-def pdf_of(objects: list[bytes]) -> bytes:
-    """A PDF file of these objects, the first of which is its catalog."""
+def pdf_of(*objects: bytes) -> bytes:
+    """A PDF file of one page, which is the first of these objects and has the number 3."""
+    objects = (b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>", *objects)
     body, places = b"%PDF-1.4\n", []
     for number, content in enumerate(objects, 1):
         places.append(len(body))
@@ -22,7 +23,7 @@ def drawing_itself() -> bytes:
         b"<</Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X 4 0 R>>>>/Length 15>>"
         b"stream\n/X Do /X Do /X \nendstream",
     )
-    return pdf_of([b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>", *page])
+    return pdf_of(*page)
 
 
 def of_content(block: bytes, times: int) -> bytes:
@@ -30,13 +31,9 @@ def of_content(block: bytes, times: int) -> bytes:
     packer = zlib.compressobj(1)
     packed = b"".join(packer.compress(block) for _ in range(times)) + packer.flush()
     return pdf_of(
-        [
-            b"<</Type/Catalog/Pages 2 0 R>>",
-            b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>",
-            b"<</Filter/FlateDecode/Length %d>>stream\n" % len(packed) + packed + b"\nendstream",
-            b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
-        ]
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>",
+        b"<</Filter/FlateDecode/Length %d>>stream\n" % len(packed) + packed + b"\nendstream",
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
     )
 
 
@@ -58,13 +55,9 @@ def of_nested_forms(depth: int = 12) -> bytes:
     forms = [form % (5 + level) + drawn for level in range(depth)]
     last = b"<</Type/XObject/Subtype/Form/BBox[0 0 9 9]/Length 9>>stream\n0 0 m n  \nendstream"
     return pdf_of(
-        [
-            b"<</Type/Catalog/Pages 2 0 R>>",
-            b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R/Resources<</XObject<</X 4 0 R>>>>>>",
-            *forms,
-            last,
-        ]
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R/Resources<</XObject<</X 4 0 R>>>>>>",
+        *forms,
+        last,
     )
 
 
@@ -73,14 +66,10 @@ def of_tiles(sentence: str) -> bytes:
     content = b"BT /F 14 Tf 72 700 Td (%s) Tj ET /Pattern cs /P scn 0 0 612 650 re f" % sentence.encode()
     tile = b"1 0 0 rg 0 0 0.5 0.5 re f"
     return pdf_of(
-        [
-            b"<</Type/Catalog/Pages 2 0 R>>",
-            b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R"
-            b"/Resources<</Font<</F 5 0 R>>/Pattern<</P 6 0 R>>>>>>",
-            b"<</Length %d>>stream\n" % len(content) + content + b"\nendstream",
-            b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
-            b"<</Type/Pattern/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 1 1]/XStep 0.0005/YStep 0.0005"
-            b"/Resources<<>>/Length %d>>stream\n" % len(tile) + tile + b"\nendstream",
-        ]
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R"
+        b"/Resources<</Font<</F 5 0 R>>/Pattern<</P 6 0 R>>>>>>",
+        b"<</Length %d>>stream\n" % len(content) + content + b"\nendstream",
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        b"<</Type/Pattern/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 1 1]/XStep 0.0005/YStep 0.0005"
+        b"/Resources<<>>/Length %d>>stream\n" % len(tile) + tile + b"\nendstream",
     )

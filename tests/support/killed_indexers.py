@@ -8,16 +8,14 @@ reads, and prints what it found. The index lies in the working directory.
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import signal
 import sqlite3
 import sys
 import time
-import traceback
 from contextlib import closing
 from pathlib import Path
 
+from interruptible import killed
 from turns import found, ids
 
 from groundgraph.sources.sql import SqlSource
@@ -63,23 +61,11 @@ async def _follow(path: Path) -> None:
 def kill(path: Path, kills: int, seed: int) -> None:
     """Kill so often."""
     chance = random.Random(seed)
-    killed = 0
-    for _ in range(0, kills, 2):
-        children = []
-        for _ in range(2):
-            child = os.fork()
-            if not child:
-                try:
-                    asyncio.run(_follow(path))
-                finally:
-                    traceback.print_exc()
-                    os._exit(1)
-            children.append(child)
-        change_until(path, time.monotonic() + chance.uniform(0.2, 1.0), chance)
-        for child in children:
-            os.kill(child, signal.SIGKILL)
-            killed += os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
-    print(killed)
+
+    def change_for(seconds: float) -> None:
+        change_until(path, time.monotonic() + seconds, chance)
+
+    print(killed(lambda _: asyncio.run(_follow(path)), kills, chance, change_for))
 
 
 async def _ask(path: Path) -> None:

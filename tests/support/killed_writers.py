@@ -7,18 +7,16 @@ so that the package is imported once.
 from __future__ import annotations
 
 import itertools
-import os
 import random
-import signal
 import sys
 import time
-import traceback
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from interruptible import killed
 
 from groundgraph.core.document import Chunk, Document
 from groundgraph.core.errors import StorageLocked
@@ -65,24 +63,7 @@ def write_on(path: Path, chance: random.Random) -> None:
 def main(path: Path, kills: int, seed: int) -> None:
     """Kill so often."""
     few_are(DOCUMENTS // 2)
-    chance = random.Random(seed)
-    killed = 0
-    for kill in range(0, kills, 2):
-        children = []
-        for one in range(2):
-            child = os.fork()
-            if not child:
-                try:
-                    write_on(path, random.Random(seed * 1000 + kill + one))
-                finally:
-                    traceback.print_exc()
-                    os._exit(1)
-            children.append(child)
-        time.sleep(chance.uniform(0.2, 1.0))
-        for child in children:
-            os.kill(child, signal.SIGKILL)
-            killed += os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
-    print(killed)
+    print(killed(lambda number: write_on(path, random.Random(seed * 1000 + number)), kills, random.Random(seed)))
 
 
 if __name__ == "__main__":

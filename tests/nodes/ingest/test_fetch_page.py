@@ -275,15 +275,19 @@ async def test_redirects_end(site):
 # ---- size and time ----------------------------------------------------------------------------------------------
 
 
+def begin(handler, header, value):
+    handler.send_response(200)
+    handler.send_header(header, value)
+    handler.end_headers()
+
+
 @pytest.mark.covers("fault 63")
 async def test_a_body_without_end_is_aborted_at_the_cap(site):
     sent = 0
 
     def endless(handler):
         nonlocal sent
-        handler.send_response(200)
-        handler.send_header("Transfer-Encoding", "chunked")
-        handler.end_headers()
+        begin(handler, "Transfer-Encoding", "chunked")
         while True:
             handler.wfile.write(b"400\r\n" + b"x" * 1024 + b"\r\n")
             sent += 1024
@@ -297,9 +301,7 @@ async def test_a_body_without_end_is_aborted_at_the_cap(site):
 @pytest.mark.covers("fault 63")
 async def test_a_body_that_says_it_is_too_large_is_not_read(site):
     def announced(handler):
-        handler.send_response(200)
-        handler.send_header("Content-Length", "6000000")
-        handler.end_headers()
+        begin(handler, "Content-Length", "6000000")
         handler.wfile.flush()
         site.wait(30)
 
@@ -322,9 +324,7 @@ async def test_gzip_is_asked_for_and_read(site):
 async def test_one_time_limit_holds_for_the_whole_page(site, where):
     def drips(handler):
         if where == "body":
-            handler.send_response(200)
-            handler.send_header("Transfer-Encoding", "chunked")
-            handler.end_headers()
+            begin(handler, "Transfer-Encoding", "chunked")
         for _ in range(200):
             handler.wfile.write(b"1\r\nx\r\n" if where == "body" else b"")
             handler.wfile.flush()
