@@ -8,13 +8,17 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 from example_copy import copy_example
 from free_ports import free_port
+from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
+
+from groundgraph.testing import OpenAIStub, openai_stub
 
 ROOT = Path(__file__).parent.parent.parent
 STARTS_WITHIN = 180.0
@@ -99,6 +103,32 @@ def server(server_log: Path) -> Iterator[str]:
     """The address of a server whose sources are in memory."""
     with serving(server_log.parent, CONFIG, server_log) as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def model(request: pytest.FixtureRequest) -> Iterator[OpenAIStub]:
+    """A model that says `REPLY` of the tests' module."""
+    with openai_stub(default=request.module.REPLY) as stub:
+        yield stub
+
+
+@pytest.fixture(scope="module")
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server over `CONFIG` of the tests' module with its model, or else of `server`."""
+    if not hasattr(request.module, "CONFIG"):
+        yield request.getfixturevalue("server")
+        return
+    folder = tmp_path_factory.mktemp("served")
+    config = request.module.CONFIG.format(base_url=request.getfixturevalue("model").base_url)
+    with serving(folder, config, folder / "log", OPENAI_API_KEY="test") as address:
+        yield address
+
+
+@pytest.fixture
+async def client(url: str) -> AsyncIterator[LangGraphClient]:
+    """A client of the server at `url`."""
+    async with get_client(url=url) as opened:
+        yield opened
 
 
 @pytest.fixture

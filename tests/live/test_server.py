@@ -14,32 +14,27 @@ ROOT = Path(__file__).parent.parent.parent
 QUESTION = {"question": "Which grant types does OAuth have?"}
 
 
-async def test_the_server_loads_every_graph_of_langgraph_json(server: str) -> None:
-    async with get_client(url=server) as client:
-        loaded = {assistant["graph_id"] for assistant in await client.assistants.search(limit=100)}
+async def test_the_server_loads_every_graph_of_langgraph_json(client) -> None:
+    loaded = {assistant["graph_id"] for assistant in await client.assistants.search(limit=100)}
     assert loaded == set(json.loads((ROOT / "langgraph.json").read_text())["graphs"])
 
 
-async def test_a_turn_on_the_server_answers_with_citations(server: str) -> None:
-    async with get_client(url=server) as client:
-        thread = await client.threads.create()
-        result = await client.runs.wait(thread["thread_id"], "turn", input=QUESTION)
-        assert result["outcome"] == "answered"
-        assert [citation["label"] for citation in result["citations"]] == [1], "one for each quote"
-        again = await client.runs.wait(thread["thread_id"], "turn", input={"question": "When is pump 17 serviced?"})
-        assert len(again["messages"]) == 4
-        assert "90 days" in again["answer"]
-        state = await client.threads.get_state(thread["thread_id"])
-        assert len(state["values"]["metadata"]["retrieval_provenance_history"]) == 2
+async def test_a_turn_on_the_server_answers_with_citations(client) -> None:
+    thread = await client.threads.create()
+    result = await client.runs.wait(thread["thread_id"], "turn", input=QUESTION)
+    assert result["outcome"] == "answered"
+    assert [citation["label"] for citation in result["citations"]] == [1], "one for each quote"
+    again = await client.runs.wait(thread["thread_id"], "turn", input={"question": "When is pump 17 serviced?"})
+    assert len(again["messages"]) == 4
+    assert "90 days" in again["answer"]
+    state = await client.threads.get_state(thread["thread_id"])
+    assert len(state["values"]["metadata"]["retrieval_provenance_history"]) == 2
 
 
-async def test_updates_messages_and_custom_events_come_in_one_stream(server: str) -> None:
-    async with get_client(url=server) as client:
-        thread = await client.threads.create()
-        modes = ["updates", "messages-tuple", "custom"]
-        events = [
-            part async for part in client.runs.stream(thread["thread_id"], "turn", input=QUESTION, stream_mode=modes)
-        ]
+async def test_updates_messages_and_custom_events_come_in_one_stream(client) -> None:
+    thread = await client.threads.create()
+    modes = ["updates", "messages-tuple", "custom"]
+    events = [part async for part in client.runs.stream(thread["thread_id"], "turn", input=QUESTION, stream_mode=modes)]
     nodes = [name for part in events if part.event == "updates" for name in part.data]
     assert nodes[0] == "begin_turn"
     assert nodes[-1] == "record_turn"
@@ -47,48 +42,44 @@ async def test_updates_messages_and_custom_events_come_in_one_stream(server: str
     assert any(part.event.startswith("messages") for part in events)
 
 
-async def test_the_context_is_described_and_checked(server: str) -> None:
-    async with get_client(url=server) as client:
-        assistant = (await client.assistants.search(graph_id="turn"))[0]["assistant_id"]
-        schemas = await client.assistants.get_schemas(assistant)
-        properties = schemas["context_schema"]["properties"]
-        assert all(field.get("description") for field in properties.values())
-        assert properties["instruction"]["langgraph_type"] == "prompt"
-        assert set(schemas["input_schema"]["properties"]) == {"messages", "question", "metadata"}
-        own = await client.assistants.create("turn", context={"sources": ["notes"], "top_k": 1})
-        thread = await client.threads.create()
-        result = await client.runs.wait(thread["thread_id"], own["assistant_id"], input=QUESTION)
-        assert set(result["provenance"]["sources"]) == {"notes"}
+async def test_the_context_is_described_and_checked(client) -> None:
+    assistant = (await client.assistants.search(graph_id="turn"))[0]["assistant_id"]
+    schemas = await client.assistants.get_schemas(assistant)
+    properties = schemas["context_schema"]["properties"]
+    assert all(field.get("description") for field in properties.values())
+    assert properties["instruction"]["langgraph_type"] == "prompt"
+    assert set(schemas["input_schema"]["properties"]) == {"messages", "question", "metadata"}
+    own = await client.assistants.create("turn", context={"sources": ["notes"], "top_k": 1})
+    thread = await client.threads.create()
+    result = await client.runs.wait(thread["thread_id"], own["assistant_id"], input=QUESTION)
+    assert set(result["provenance"]["sources"]) == {"notes"}
 
 
 @pytest.mark.covers("T8")
-async def test_the_retrieval_graph_gives_a_context(server: str) -> None:
-    async with get_client(url=server) as client:
-        thread = await client.threads.create()
-        result = await client.runs.wait(thread["thread_id"], "retrieval", input=QUESTION)
+async def test_the_retrieval_graph_gives_a_context(client) -> None:
+    thread = await client.threads.create()
+    result = await client.runs.wait(thread["thread_id"], "retrieval", input=QUESTION)
     assert set(result) == {"context", "evidence", "outcome", "notes", "provenance"}
     assert result["context"].startswith("[1] OAuth")
 
 
-async def test_an_edit_that_cannot_be_made_is_told_to_who_made_it(server: str) -> None:
-    async with get_client(url=server) as client:
-        thread = (await client.threads.create())["thread_id"]
-        await client.runs.wait(thread, "turn", input=QUESTION, interrupt_before=["retrieve_source"])
-        intent = (await client.threads.get_state(thread))["values"]["intent"]
-        edits = {
-            "'intent'": {"nonsense": 1},
-            "is a mapping": 7,
-            "'text_queries' are empty": {**intent, "text_queries": []},
-        }
-        for told, edit in edits.items():
-            with pytest.raises(UnprocessableEntityError, match=told):
-                await client.threads.update_state(thread, {"intent": edit})
-        assert (await client.runs.wait(thread, "turn", input=None))["outcome"] == "answered"
+async def test_an_edit_that_cannot_be_made_is_told_to_who_made_it(client) -> None:
+    thread = (await client.threads.create())["thread_id"]
+    await client.runs.wait(thread, "turn", input=QUESTION, interrupt_before=["retrieve_source"])
+    intent = (await client.threads.get_state(thread))["values"]["intent"]
+    edits = {
+        "'intent'": {"nonsense": 1},
+        "is a mapping": 7,
+        "'text_queries' are empty": {**intent, "text_queries": []},
+    }
+    for told, edit in edits.items():
+        with pytest.raises(UnprocessableEntityError, match=told):
+            await client.threads.update_state(thread, {"intent": edit})
+    assert (await client.runs.wait(thread, "turn", input=None))["outcome"] == "answered"
 
 
-async def test_the_server_is_current_and_logs_no_error(server: str, server_log: Path) -> None:
-    async with get_client(url=server) as client:
-        info = await client.http.get("/info")
+async def test_the_server_is_current_and_logs_no_error(client, server_log: Path) -> None:
+    info = await client.http.get("/info")
     major, minor, *_ = (int(part) for part in info["version"].split("."))
     assert (major, minor) >= (0, 16)
     lines = server_log.read_text("utf-8", "replace").splitlines()

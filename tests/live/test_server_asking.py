@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
-from groundgraph.testing import Reply, Rule, openai_stub
+from groundgraph.testing import OpenAIStub, Reply, Rule, openai_stub
 
 pytestmark = [pytest.mark.live, pytest.mark.covers("S10")]
 
@@ -17,7 +16,7 @@ WARRANTY = {"question": "How long does the warranty of the pump last?"}
 REFUND, OTHERWISE = {"question": "How do I get my money back?"}, "When are refunds granted after a purchase?"
 BROKEN = {"question": "How do I cure my sorrow back?"}
 CONFIG = """
-llm: {{provider: openai, model: test-model, base_url: "{url}"}}
+llm: {{provider: openai, model: test-model, base_url: "{base_url}"}}
 intent: {{mode: static}}
 limits: {{attempts: 1}}
 retrieval: {{second_look: true}}
@@ -35,8 +34,7 @@ sources:
 
 
 @pytest.fixture(scope="module")
-def url(serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("asking")
+def model() -> Iterator[OpenAIStub]:
     rules = [
         Rule("sorrow", Reply(status=500)),
         Rule("penguins", Reply(status=500)),
@@ -44,15 +42,7 @@ def url(serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         Rule("leaves something open", "none"),
     ]
     with openai_stub(rules=rules) as stub:
-        configured = CONFIG.format(url=stub.base_url)
-        with serve(folder, configured, folder / "log", OPENAI_API_KEY="test") as address:
-            yield address
-
-
-@pytest.fixture
-async def client(url: str) -> AsyncIterator[LangGraphClient]:
-    async with get_client(url=url) as opened:
-        yield opened
+        yield stub
 
 
 async def thread_of(client: LangGraphClient) -> str:

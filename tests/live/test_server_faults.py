@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph_sdk import get_client
 from slow_retriever import notes_of
 
-from groundgraph.testing import OpenAIStub, Reply, openai_stub
+from groundgraph.testing import OpenAIStub, Reply
 from groundgraph.testing.script import Prompt
 
 pytestmark = pytest.mark.live
@@ -44,10 +43,7 @@ def reply(prompt: Prompt) -> Reply:
     return Reply(ANSWER)
 
 
-@pytest.fixture(scope="module")
-def model() -> Iterator[OpenAIStub]:
-    with openai_stub(default=reply) as stub:
-        yield stub
+REPLY = reply
 
 
 @pytest.fixture(scope="module")
@@ -90,54 +86,51 @@ async def streamed(client: Any, graph: str, question: str, **options: Any) -> tu
 
 @pytest.mark.covers("fault 69")
 @pytest.mark.parametrize("way", ["leaves", "cancels"])
-async def test_a_client_that_leaves_or_cancels_ends_the_sources_task(url: str, notes: Path, way: str) -> None:
-    async with get_client(url=url) as client:
-        thread = (await client.threads.create())["thread_id"]
-        begun, cancelled = len(notes_of(notes, "begun")), len(notes_of(notes, "cancelled"))
-        stream = client.runs.stream(
-            thread, "turn", input={"question": QUESTION}, stream_mode="custom", on_disconnect="cancel"
-        )
-        first = await anext(aiter(stream))
-        await until(lambda: len(notes_of(notes, "begun")) > begun)
-        left = time.time()
-        if way == "leaves":
-            await stream.aclose()
-        else:
-            await client.runs.cancel(thread, first.data["run_id"])
-        await until(lambda: len(notes_of(notes, "cancelled")) > cancelled)
-        # A second, and what a busy machine adds; the source itself would go on for two minutes.
-        taken = notes_of(notes, "cancelled")[-1] - left
-        print(f"the source was cancelled {taken:.2f} s after the client {way}")
-        assert taken < 30
-        run = (await client.runs.list(thread))[0]
-        assert run["status"] in ("interrupted", "running", "error")
-        again = await client.runs.wait(thread, "turn", input={"question": QUESTION}, context=DOCS)
-        assert again["outcome"] == "answered"
+async def test_a_client_that_leaves_or_cancels_ends_the_sources_task(client, notes: Path, way: str) -> None:
+    thread = (await client.threads.create())["thread_id"]
+    begun, cancelled = len(notes_of(notes, "begun")), len(notes_of(notes, "cancelled"))
+    stream = client.runs.stream(
+        thread, "turn", input={"question": QUESTION}, stream_mode="custom", on_disconnect="cancel"
+    )
+    first = await anext(aiter(stream))
+    await until(lambda: len(notes_of(notes, "begun")) > begun)
+    left = time.time()
+    if way == "leaves":
+        await stream.aclose()
+    else:
+        await client.runs.cancel(thread, first.data["run_id"])
+    await until(lambda: len(notes_of(notes, "cancelled")) > cancelled)
+    # A second, and what a busy machine adds; the source itself would go on for two minutes.
+    taken = notes_of(notes, "cancelled")[-1] - left
+    print(f"the source was cancelled {taken:.2f} s after the client {way}")
+    assert taken < 30
+    run = (await client.runs.list(thread))[0]
+    assert run["status"] in ("interrupted", "running", "error")
+    again = await client.runs.wait(thread, "turn", input={"question": QUESTION}, context=DOCS)
+    assert again["outcome"] == "answered"
 
 
 @pytest.mark.covers("fault 69")
-async def test_a_client_that_leaves_ends_the_models_call(url: str, model: OpenAIStub) -> None:
-    async with get_client(url=url) as client:
-        thread = (await client.threads.create())["thread_id"]
-        aborted = model.aborted
-        stream = client.runs.stream(
-            thread, "turn", input={"question": f"{QUESTION} Please take long."}, context=DOCS,
-            stream_mode="messages-tuple", on_disconnect="cancel",
-        )  # fmt: skip
-        async for part in stream:
-            if part.event.startswith("messages") and part.data[0]["content"]:
-                break
-        await stream.aclose()
-        taken = await until(lambda: model.aborted > aborted)
-        print(f"the model's call ended {taken:.2f} s after the client left")
-        assert taken < 30
+async def test_a_client_that_leaves_ends_the_models_call(client, model: OpenAIStub) -> None:
+    thread = (await client.threads.create())["thread_id"]
+    aborted = model.aborted
+    stream = client.runs.stream(
+        thread, "turn", input={"question": f"{QUESTION} Please take long."}, context=DOCS,
+        stream_mode="messages-tuple", on_disconnect="cancel",
+    )  # fmt: skip
+    async for part in stream:
+        if part.event.startswith("messages") and part.data[0]["content"]:
+            break
+    await stream.aclose()
+    taken = await until(lambda: model.aborted > aborted)
+    print(f"the model's call ended {taken:.2f} s after the client left")
+    assert taken < 30
 
 
 @pytest.mark.covers("fault 70")
-async def test_a_stream_and_a_wait_give_the_same_answer_and_record(url: str) -> None:
-    async with get_client(url=url) as client:
-        waited = await client.runs.wait(None, "turn", input={"question": QUESTION}, context=DOCS)
-        last, pieces = await streamed(client, "turn", QUESTION, stream_mode=["values", "messages-tuple"])
+async def test_a_stream_and_a_wait_give_the_same_answer_and_record(client) -> None:
+    waited = await client.runs.wait(None, "turn", input={"question": QUESTION}, context=DOCS)
+    last, pieces = await streamed(client, "turn", QUESTION, stream_mode=["values", "messages-tuple"])
     assert last["answer"] == waited["answer"] == ANSWER
     assert list(pieces.values()) == [ANSWER]
     for key in ("outcome", "notes", "citations", "support"):
@@ -158,19 +151,17 @@ def lasting(record: Any) -> Any:
 
 
 @pytest.mark.covers("fault 71")
-async def test_as_a_subgraph_tokens_come_once(url: str) -> None:
+async def test_as_a_subgraph_tokens_come_once(client) -> None:
     modes = ["messages-tuple", "updates"]
-    async with get_client(url=url) as client:
-        _, pieces = await streamed(client, "ask", QUESTION, stream_mode=modes, stream_subgraphs=True)
+    _, pieces = await streamed(client, "ask", QUESTION, stream_mode=modes, stream_subgraphs=True)
     assert list(pieces.values()) == [ANSWER]
     assert next(iter(pieces)).startswith("messages|turn:")
 
 
 @pytest.mark.covers("fault 72")
-async def test_a_model_that_breaks_off_leaves_a_marked_part(url: str) -> None:
+async def test_a_model_that_breaks_off_leaves_a_marked_part(client) -> None:
     modes = ["values", "messages-tuple"]
-    async with get_client(url=url) as client:
-        last, pieces = await streamed(client, "turn", f"{QUESTION} Then break off.", stream_mode=modes)
+    last, pieces = await streamed(client, "turn", f"{QUESTION} Then break off.", stream_mode=modes)
     [piece] = pieces.values()
     assert piece
     assert last["answer"].startswith(piece)
@@ -180,18 +171,17 @@ async def test_a_model_that_breaks_off_leaves_a_marked_part(url: str) -> None:
 
 
 @pytest.mark.covers("fault 72")
-async def test_a_run_that_fails_ends_its_stream_with_an_error_event(url: str) -> None:
-    async with get_client(url=url) as client:
-        thread = (await client.threads.create())["thread_id"]
-        events = [
-            part
-            async for part in client.runs.stream(
-                thread, "turn", input={"messages": [{"role": "tool", "content": "x"}]}, stream_mode="values"
-            )
-        ]
-        assert events[-1].event == "error"
-        assert events[-1].data["error"] == "InputInvalid"
-        assert "message" in events[-1].data["message"]
-        assert "Traceback" not in str(events[-1].data)
-        again = await client.runs.wait(thread, "turn", input={"question": QUESTION}, context=DOCS)
+async def test_a_run_that_fails_ends_its_stream_with_an_error_event(client) -> None:
+    thread = (await client.threads.create())["thread_id"]
+    events = [
+        part
+        async for part in client.runs.stream(
+            thread, "turn", input={"messages": [{"role": "tool", "content": "x"}]}, stream_mode="values"
+        )
+    ]
+    assert events[-1].event == "error"
+    assert events[-1].data["error"] == "InputInvalid"
+    assert "message" in events[-1].data["message"]
+    assert "Traceback" not in str(events[-1].data)
+    again = await client.runs.wait(thread, "turn", input={"question": QUESTION}, context=DOCS)
     assert again["outcome"] == "answered"

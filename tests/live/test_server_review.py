@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIStatusError
 
-from groundgraph.testing import OpenAIStub, openai_stub
-
 pytestmark = [pytest.mark.live, pytest.mark.covers("U3")]
 
-WEAK = "The moon orbits a cheese [1]."
+REPLY = WEAK = "The moon orbits a cheese [1]."
 QUESTION = {"question": "Which grant types does OAuth have?"}
 CONFIG = """
 intent: {{mode: static}}
@@ -27,25 +23,6 @@ sources:
     name: docs
     records: [{{id: oauth, content: "OAuth has four grant types. The implicit grant is one of them.", title: OAuth}}]
 """
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[OpenAIStub]:
-    with openai_stub(default=WEAK) as stub:
-        yield stub
-
-
-@pytest.fixture(scope="module")
-def url(serve, model: OpenAIStub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("review")
-    with serve(folder, CONFIG.format(base_url=model.base_url), folder / "log", OPENAI_API_KEY="test") as address:
-        yield address
-
-
-@pytest.fixture
-async def client(url: str) -> AsyncIterator[LangGraphClient]:
-    async with get_client(url=url) as opened:
-        yield opened
 
 
 async def waiting(client: LangGraphClient, graph: str) -> tuple[str, dict[str, Any]]:
