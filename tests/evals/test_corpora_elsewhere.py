@@ -43,49 +43,40 @@ def merged(title, **more):
     return load_settings({"retrieval": {"merge": SETS[title].merge}, **more})
 
 
-async def check_in_weaviate(embedded, title, server):
-    dataset, made, here = await embedded(title)
-    settings = merged(title, knowledge_base=weaviate_section(server))
+async def in_weaviate(request, title, dataset, made, folder):
+    settings = merged(title, knowledge_base=weaviate_section(request.getfixturevalue("weaviate_server")))
     for base in made.values():
         await corpus_in_weaviate(settings, base)
-    there = await ndcg(dataset, made, settings, MOST)
-    print(f"{title}: embedded {here:.4f}, Weaviate {there:.4f}")
+    return made, settings
+
+
+async def in_sql(url, title, dataset, folder):
+    return {corpus.name: await corpus_in_sql(url, corpus, folder) for corpus in dataset.corpora}, merged(title)
+
+
+async def in_sqlite(request, title, dataset, made, folder):
+    return await in_sql("sqlite:///corpus.db", title, dataset, folder)
+
+
+async def in_postgresql(request, title, dataset, made, folder):
+    return await in_sql(request.getfixturevalue("postgres").database("evaluated"), title, dataset, folder)
+
+
+def stores(titles, mark, *places):
+    return [pytest.param(place, title, marks=mark) for place in places for title in titles]
+
+
+@pytest.mark.parametrize(
+    ("place", "title"),
+    [
+        *stores(["clapnq", "xquad_ru sentences"], pytest.mark.slow, in_sqlite),
+        *stores(IN_SHORT, pytest.mark.live, in_postgresql, in_weaviate),
+        *stores(OTHERS, pytest.mark.long, in_postgresql, in_weaviate),
+    ],
+)
+async def test_a_store_stays_within_a_hundredth_of_the_embedded_default(embedded, request, tmp_path, place, title):
+    dataset, made, here = await embedded(title)
+    bases, settings = await place(request, title, dataset, made, tmp_path)
+    there = await ndcg(dataset, bases, settings, MOST)
+    print(f"{title}: embedded {here:.4f}, {place.__name__} {there:.4f}")
     assert there >= here - LESS
-
-
-async def check_in_sql(embedded, title, url, folder):
-    dataset, _, here = await embedded(title)
-    tables = {corpus.name: await corpus_in_sql(url, corpus, folder) for corpus in dataset.corpora}
-    there = await ndcg(dataset, tables, merged(title), MOST)
-    print(f"{title}: embedded {here:.4f}, SQL {there:.4f}")
-    assert there >= here - LESS
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("title", ["clapnq", "xquad_ru sentences"])
-async def test_sqlite_stays_within_a_hundredth_of_the_embedded_default(embedded, tmp_path, title):
-    await check_in_sql(embedded, title, "sqlite:///corpus.db", tmp_path)
-
-
-@pytest.mark.live
-@pytest.mark.parametrize("title", IN_SHORT)
-async def test_postgresql_stays_within_a_hundredth_of_the_embedded_default(embedded, postgres, tmp_path, title):
-    await check_in_sql(embedded, title, postgres.database("evaluated"), tmp_path)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("title", OTHERS)
-async def test_the_other_public_sets_on_postgresql(embedded, postgres, tmp_path, title):
-    await check_in_sql(embedded, title, postgres.database("evaluated_all"), tmp_path)
-
-
-@pytest.mark.live
-@pytest.mark.parametrize("title", IN_SHORT)
-async def test_weaviate_stays_within_a_hundredth_of_the_embedded_default(embedded, weaviate_server, title):
-    await check_in_weaviate(embedded, title, weaviate_server)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("title", OTHERS)
-async def test_the_other_public_sets_in_weaviate(embedded, weaviate_server, title):
-    await check_in_weaviate(embedded, title, weaviate_server)
