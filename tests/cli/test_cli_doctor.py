@@ -19,12 +19,13 @@ from groundgraph.cli import doctor_checks
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, openai_stub
 
+pytestmark = pytest.mark.covers("U5")
+
 
 def states(ran) -> dict[str, str]:
     return {check["check"]: check["state"] for check in ran.json["checks"]}
 
 
-@pytest.mark.covers("U5")
 def test_an_empty_folder_is_well_and_told_what_comes_first(call, tmp_path):
     ran = call("doctor")
     assert ran.code == 0
@@ -34,7 +35,6 @@ def test_an_empty_folder_is_well_and_told_what_comes_first(call, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.covers("U5")
 def test_a_filled_base_is_well_throughout(filled):
     ran = filled("doctor", "--json")
     assert ran.code == 0
@@ -78,7 +78,6 @@ def test_a_package_that_is_not_there_fails_only_where_documents_need_it(call, do
     assert "fail  documents: a Word document needs the package mammoth, which is not installed: pip install" in ran.out
 
 
-@pytest.mark.covers("U5")
 def test_a_base_of_a_newer_version_fails(filled, tmp_path):
     change(tmp_path / ".groundgraph" / "knowledge_base.sqlite", "PRAGMA user_version = 99")
     ran = filled("doctor", "--json")
@@ -87,7 +86,6 @@ def test_a_base_of_a_newer_version_fails(filled, tmp_path):
     assert "schema version 99" in next(c["message"] for c in ran.json["checks"] if c["state"] == "fail")
 
 
-@pytest.mark.covers("U5")
 def test_a_damaged_base_fails(filled, tmp_path):
     (tmp_path / ".groundgraph" / "knowledge_base.sqlite").write_bytes(b"no database" * 500)
     ran = filled("doctor")
@@ -96,7 +94,6 @@ def test_a_damaged_base_fails(filled, tmp_path):
     assert "\n1 failure.\n" in ran.out
 
 
-@pytest.mark.covers("U5")
 @pytest.mark.parametrize(("file", "check"), [("threads.sqlite", "checkpointer"), ("evidence.sqlite", "store")])
 def test_a_file_of_conversations_that_is_no_database_fails(filled, tmp_path, file, check):
     (tmp_path / ".groundgraph" / file).write_bytes(b"no database" * 500)
@@ -108,7 +105,6 @@ def test_a_file_of_conversations_that_is_no_database_fails(filled, tmp_path, fil
     assert "\n1 failure.\n" in ran.out
 
 
-@pytest.mark.covers("U5")
 def test_a_base_that_may_not_even_be_looked_for_fails_beside_the_other_checks(call, tmp_path):
     name = "a" * 300  # longer than a file may be called
     (tmp_path / "groundgraph.yaml").write_text(f"knowledge_base: {{file: {name}}}\n")
@@ -161,7 +157,7 @@ def test_notices_of_the_configuration_are_warnings(call, tmp_path):
     assert "'content' takes its place" in ran.out
 
 
-@pytest.mark.covers("U5", "U6")
+@pytest.mark.covers("U6")
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -182,7 +178,7 @@ def test_what_ask_refuses_fails_in_doctor_and_config_check_tells_that_python_mus
     assert checked.json["notices"][-1].startswith("no turn is run from this file alone")
 
 
-@pytest.mark.covers("U5", "U6")
+@pytest.mark.covers("U6")
 def test_a_topic_index_that_lacks_its_vectors_fails_in_doctor_and_is_told_by_config_check(call, tmp_path):
     index = "sources: [{type: knowledge_base, name: handbook, topic_index: {type: cluster}}]\n"
     (tmp_path / "groundgraph.yaml").write_text(index)
@@ -208,13 +204,11 @@ def test_an_embedding_model_without_its_key_or_provider_fails(call, tmp_path, mo
         assert told in ran.out
 
 
-@pytest.mark.covers("U5")
 def test_another_python_fails(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 9, 1))
     assert doctor_checks.python_version().state == "fail"
 
 
-@pytest.mark.covers("U5")
 def test_a_missing_or_old_package_fails_with_the_command(monkeypatch):
     monkeypatch.setattr(doctor_checks, "requires", lambda _: ["nowhere>=1", "pytest<1", 'x>1; extra == "web"'])
     found = list(doctor_checks.package_versions())
@@ -224,7 +218,6 @@ def test_a_missing_or_old_package_fails_with_the_command(monkeypatch):
     ]
 
 
-@pytest.mark.covers("U5")
 @pytest.mark.parametrize("writable", [True, False])
 def test_a_folder_that_cannot_be_written_fails(tmp_path, monkeypatch, writable):
     # Everything can be written by root, as which tests may run.
@@ -233,7 +226,7 @@ def test_a_folder_that_cannot_be_written_fails(tmp_path, monkeypatch, writable):
     assert {finding.state for finding in doctor_checks.writable_folders(settings)} == {"ok" if writable else "fail"}
 
 
-@pytest.mark.covers("U5", "fault 90")
+@pytest.mark.covers("fault 90")
 @pytest.mark.parametrize(("room", "state"), [((9, 9, 0), "fail"), ((9, 8, 1), "ok"), ((0, 0, 0), "ok")])
 def test_a_full_disk_fails(tmp_path, monkeypatch, room, state):
     room_of_here = shutil.disk_usage(tmp_path)
@@ -242,7 +235,6 @@ def test_a_full_disk_fails(tmp_path, monkeypatch, room, state):
     assert {finding.state for finding in doctor_checks.writable_folders(settings)} == {state}
 
 
-@pytest.mark.covers("U5")
 def test_server_packages_that_do_not_load_together_fail(monkeypatch):
     assert doctor_checks.server_packages().state == "ok"
     monkeypatch.setattr(doctor_checks, "_SERVER", ("langgraph_api", "weaviate", "this"))

@@ -12,6 +12,8 @@ from examples import examples
 from groundgraph.answers.intent_template import compile_intent_template, render_intent
 from groundgraph.core.errors import IntentInvalid, TemplateInvalid
 
+pytestmark = pytest.mark.covers("I7")
+
 NASTY = st.lists(
     st.sampled_from(
         [
@@ -80,7 +82,6 @@ scope: focused
 """
 
 
-@pytest.mark.covers("I7")
 def test_the_template_of_the_reference_document_works_unchanged():
     assert intent(DOCUMENTED, 'say "hi"', topic="OAuth")["text_queries"] == [
         'say "hi"',
@@ -90,7 +91,6 @@ def test_the_template_of_the_reference_document_works_unchanged():
     assert intent(DOCUMENTED, "hello")["text_queries"] == ["hello"]
 
 
-@pytest.mark.covers("I7")
 def test_the_intent_of_a_template_is_complete():
     source = (
         "text_queries: [a, 2024]\nscope: broad\noutput_style: structured\ncategories: [x, y]\n"
@@ -104,7 +104,6 @@ def test_the_intent_of_a_template_is_complete():
     assert found["filters"]["docs"]["tags"] == ["a", "b"]
 
 
-@pytest.mark.covers("I7")
 def test_what_is_left_out_has_its_default():
     found = intent("text_queries: []")
     assert (found["text_queries"], found["filters"], found["scope"], found["output_style"]) == ([], {}, "focused", None)
@@ -117,7 +116,6 @@ def test_a_printed_value_keeps_its_type_in_a_filter():
     assert intent(source, year=2024, tags=["a", "b"])["filters"] == {"docs": {"year": 2024, "tags": ["a", "b"]}}
 
 
-@pytest.mark.covers("I7")
 def test_filters_of_jinja_work_on_the_words_themselves():
     assert intent("text_queries: ['{{ message|upper|trim }}']", " 'a' ")["text_queries"] == ["'A'"]
     assert intent("text_queries: [{{ message ~ ' x' }}]", "a: b")["text_queries"] == ["a: b x"]
@@ -139,7 +137,6 @@ def test_a_value_that_is_printed_as_a_key_is_refused(source):
         intent(source, "docs")
 
 
-@pytest.mark.covers("I7")
 @pytest.mark.parametrize(
     "source",
     [
@@ -163,7 +160,6 @@ def test_a_template_without_a_valid_intent_is_an_error_with_the_rendered_text(so
     assert source in str(caught.value)
 
 
-@pytest.mark.covers("I7")
 @pytest.mark.parametrize("source", ["{{ typo }}", "{{ message.typo }}", "{{ cycler.__init__ }}", "{{ 1 / 0 }}"])
 def test_a_template_that_fails_is_an_intent_error(source):
     with pytest.raises(IntentInvalid, match="template failed"):
@@ -191,7 +187,6 @@ def test_a_huge_intent_is_refused():
         )
 
 
-@pytest.mark.covers("I7")
 @pytest.mark.parametrize(
     "source", ["text_queries: '{{ message }}'", "- {{ message }}", "text_queries: [{{ message }}", "a: {{ message }}"]
 )
@@ -201,7 +196,6 @@ def test_the_text_that_an_error_shows_holds_what_the_template_printed(source):
     assert caught.value.rendered == source.replace("{{ message }}", "grant: types")
 
 
-@pytest.mark.covers("I7")
 @pytest.mark.parametrize("before", ["", "x" * 60])
 @pytest.mark.parametrize("source", ["text_queries: [BEFORE {{ message }}", "text_queries: *BEFORE{{ message }}"])
 def test_no_token_of_the_inside_stands_in_the_message_of_an_error(source, before):

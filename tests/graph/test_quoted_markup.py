@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from cited_slices import asked, sliced
 
+pytestmark = pytest.mark.covers("A12")
+
 BADGES = ".. image:: https://ci/pumpctl/badge.svg\n   :target: https://ci/pumpctl\n   :alt: pumpctl build\n"
 RST = f"""=======
 pumpctl
@@ -147,13 +149,11 @@ async def test_code_of_restructured_text_is_quoted_whole_and_in_its_lines(tmp_pa
     assert "code-block" not in answer
 
 
-@pytest.mark.covers("A12")
 async def test_a_link_that_is_all_there_is_below_the_heading_asked_for_is_quoted_first(tmp_path):
     answer = await quoted(tmp_path, RST, "How is pumpctl licensed?")
     assert answer.startswith("From the evidence:\n\n> `BSD license <https://example.org/pumpctl/LICENSE>`_. [")
 
 
-@pytest.mark.covers("A12")
 @pytest.mark.parametrize(
     ("text", "question", "first"),
     [
@@ -170,7 +170,6 @@ async def test_badges_and_link_targets_are_quoted_before_no_text(tmp_path, text,
     assert "<img" not in answer
 
 
-@pytest.mark.covers("A12")
 async def test_names_of_badges_are_no_table(tmp_path):
     badges = "|pypi| |build|_\n|  |stars| |forks|\n"
     text = f"pumpctl\n=======\n\n{badges}\nThis drives the pumps of a plant.\n\nSee `the manual`_.\n"
@@ -181,7 +180,6 @@ async def test_names_of_badges_are_no_table(tmp_path):
     assert "|P17| |" in table
 
 
-@pytest.mark.covers("A12")
 async def test_neither_the_rule_below_a_heading_nor_the_marks_of_a_quotation_stand_in_a_quote(tmp_path):
     answer = await quoted(tmp_path, MARKDOWN, "Which API has a lock of valves?")
     assert "> A lock of valves has the API of threads. It is held by one process." in answer
@@ -209,13 +207,11 @@ Image
 """
 
 
-@pytest.mark.covers("A12")
 async def test_an_item_of_marks_is_no_fragment_beside_the_items_of_words(tmp_path):
     answer = await quoted(tmp_path, LISTS, "What is the mime type of webp?")
     assert "> - **webp** - ``image/webp``" in answer
 
 
-@pytest.mark.covers("A12")
 async def test_a_note_that_is_numbered_like_a_link_target_is_text(tmp_path):
     answer = await quoted(tmp_path, "# Pumps\n\nSee [1].\n\n[1]: Pumps of hall 3 bite.\n", "Which pumps bite?")
     assert "Pumps of hall 3 bite." in answer
@@ -238,7 +234,6 @@ The details of a pump are printed on its plate.
 """
 
 
-@pytest.mark.covers("A12")
 @pytest.mark.parametrize(
     ("question", "shown"),
     [
@@ -263,7 +258,6 @@ The options of a pump are kept in its memory.
 """
 
 
-@pytest.mark.covers("A12")
 async def test_a_reference_to_a_module_is_no_quote(tmp_path):
     answer = await quoted(tmp_path, REFERENCE, "Where are the options of a pump kept?")
     assert "> The options of a pump are kept in its memory." in answer

@@ -35,7 +35,7 @@ from groundgraph.sources.weaviate_base.searcher import WeaviateSearcher
 from groundgraph.sources.weaviate_base.server import BaseServer
 from groundgraph.testing import NgramEmbeddings
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.covers("K1")]
 SMALL = Embedder(NgramEmbeddings(16), "ngram-16")
 LARGE = Embedder(NgramEmbeddings(24), "ngram-24")
 
@@ -63,7 +63,6 @@ def cut_off(step, error=ConnectionAbortedError):
             yield
 
 
-@pytest.mark.covers("K1")
 async def test_nothing_is_there_before_the_first_ingest_and_reading_makes_nothing(store, place):
     assert await store.documents() == []
     with pytest.raises(SourceUnavailable, match="groundgraph ingest PATH"):
@@ -166,7 +165,6 @@ async def test_a_field_that_is_declared_later_can_filter_what_is_there(store, pl
     assert (await later.verify()).repaired == 0
 
 
-@pytest.mark.covers("K1")
 async def test_two_writers_take_turns_and_one_that_waits_too_long_says_so(store, place):
     await store.open(BaseIdentity())
     other = opened(WeaviateStore(place))
@@ -181,7 +179,6 @@ async def test_two_writers_take_turns_and_one_that_waits_too_long_says_so(store,
     assert await impatient.write(batches[0]) == {}
 
 
-@pytest.mark.covers("K1")
 async def test_the_lock_of_a_writer_that_was_killed_is_taken_over(store, place, monkeypatch):
     monkeypatch.setattr(lock_module, "LEASE", 1.0)
     await store.open(BaseIdentity())
@@ -192,7 +189,6 @@ async def test_the_lock_of_a_writer_that_was_killed_is_taken_over(store, place, 
     assert await store.write([await prepared(Document("d", "Text."))]) == {}
 
 
-@pytest.mark.covers("K1")
 async def test_a_writer_whose_lock_was_taken_over_stops_and_leaves_it_to_the_other(store, place, monkeypatch):
     monkeypatch.setattr(lock_module, "LEASE", 1.0)
     await store.open(BaseIdentity())
@@ -214,7 +210,6 @@ async def test_a_writer_whose_lock_was_taken_over_stops_and_leaves_it_to_the_oth
     assert left.properties == held
 
 
-@pytest.mark.covers("K1")
 @pytest.mark.parametrize("tenant", ["", "user"])
 async def test_what_a_writer_left_that_was_cut_off_is_removed_by_the_next_write(place, tenant):
     place = replace(place, tenant_from=tenant)
@@ -247,7 +242,6 @@ async def test_readers_are_told_of_what_a_writer_did_before_it_was_cut_off(store
     assert [one.id for one in (await source.topic_store().outline()).places] == ["d#0", "d#1"]
 
 
-@pytest.mark.covers("K1")
 async def test_what_a_killed_writer_left_is_removed_when_the_base_is_opened_again(store, place):
     await store.open(BaseIdentity("ngram-16"))
     assert await write(store, Document("d", "Old text.")) == {}
@@ -261,7 +255,6 @@ async def test_what_a_killed_writer_left_is_removed_when_the_base_is_opened_agai
     assert len(await objects_of(place, place.chunks(1))) == 1
 
 
-@pytest.mark.covers("K1")
 async def test_documents_whose_state_somebody_deleted_are_not_taken_for_those_of_a_new_base(store, place):
     await store.open(BaseIdentity("ngram-16"))
     assert await write(store, Document("d", "Text.")) == {}
@@ -279,7 +272,6 @@ async def test_documents_whose_state_somebody_deleted_are_not_taken_for_those_of
     await opened(WeaviateStore(place)).open(BaseIdentity("ngram-32"))
 
 
-@pytest.mark.covers("K1")
 async def test_verify_finds_chunks_that_belong_to_nothing_and_documents_that_lack_some(store, place):
     from weaviate.classes.data import DataObject
 
@@ -418,7 +410,6 @@ async def test_the_field_of_the_tenants_cannot_be_changed_for_a_base_that_is_the
         await other.open(BaseIdentity())
 
 
-@pytest.mark.covers("K1")
 @pytest.mark.parametrize("name", ["State", "Document", "Chunk1", "Chunk2"])
 async def test_a_collection_of_another_application_is_neither_written_to_nor_deleted(store, place, name):
     from weaviate.classes.config import DataType, Property
@@ -438,7 +429,7 @@ async def test_a_collection_of_another_application_is_neither_written_to_nor_del
     assert [one.properties["title"] for one in (await objects_of(place, place.prefix + name)).values()] == ["Mine."]
 
 
-@pytest.mark.covers("K1", "fault 97")
+@pytest.mark.covers("fault 97")
 async def test_documents_whose_chunks_somebody_removed_are_taken_out_and_written_anew(store, place):
     await store.open(BaseIdentity("ngram-16"))
     assert await write(store, Document("d", "A text."), Document("e", "Another.")) == {}
@@ -454,28 +445,24 @@ async def test_documents_whose_chunks_somebody_removed_are_taken_out_and_written
     assert await texts_of(place, "text", embedder=SMALL) == ["A text."]
 
 
-@pytest.mark.covers("K1")
 @pytest.mark.parametrize("prefix", ["", "lower", "1st", "With space", "Ünicode", "A" * 300])
 def test_a_prefix_that_no_collection_can_have_is_refused(place, prefix):
     with pytest.raises(ConfigurationError, match="capital letter"):
         replace(place, prefix=prefix)
 
 
-@pytest.mark.covers("K1")
 def test_chunk_ids_are_made_of_version_and_position_alone():
     version = str(uuid.UUID(int=7))
     assert chunk_id(version, 0) == chunk_id(version, 0) != chunk_id(version, 1)
     assert chunk_id(version, 0) != chunk_id(str(uuid.UUID(int=8)), 0)
 
 
-@pytest.mark.covers("K1")
 def test_the_id_of_a_document_is_the_uuid_of_its_name():
     from groundgraph.sources.weaviate_base.objects import _NAMES
 
     assert document_id("насос.md") == str(uuid.uuid5(_NAMES, "насос.md"))
 
 
-@pytest.mark.covers("K1")
 @pytest.mark.parametrize("schema", [1, 2, 3, 4])
 def test_a_state_of_an_older_version_is_read_and_one_of_a_newer_one_refused(place, schema):
     from groundgraph.core.errors import SchemaVersionUnsupported
@@ -493,7 +480,6 @@ def test_a_state_of_an_older_version_is_read_and_one_of_a_newer_one_refused(plac
     assert (read.pending, read.pending_tenants, read.changes, read.schema) == (("d",), (), 7, 3)
 
 
-@pytest.mark.covers("K1")
 @pytest.mark.parametrize("text", ["", "{", "null", "[]", '{"schema": 1}', '{"schema": "x"}'])
 def test_a_damaged_state_is_told_as_that_and_how_to_mend_it(place, text):
     from groundgraph.sources.weaviate_base.server import BaseState
