@@ -14,7 +14,7 @@ from groundgraph import KnowledgeBase, load_settings, turn_graph
 from groundgraph.core.document import Document
 from groundgraph.search.rank import MOST_FORMS, Question, Scorer, near_terms
 from groundgraph.sources.knowledge_base.source import KnowledgeBaseSource
-from groundgraph.text.wording import has_forms, nearest_forms
+from groundgraph.text.words import has_forms, nearest_forms
 
 LETTERS = st.sampled_from("abcdeghikln")
 LONG = st.text(LETTERS, min_size=5, max_size=14)

@@ -13,17 +13,22 @@ from groundgraph.answers.check_support import names_in
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.follow_up import asking_stems, codes_in, question_weight
-from groundgraph.text.wording import (
+from groundgraph.text.wording import held_codes, named_codes, with_ranges_listed
+from groundgraph.text.words import (
     RIGHT_LETTERS,
     SAME_BEGINNING,
+    WORD,
+    bm25,
     has_forms,
-    held_codes,
+    idf,
     is_slip,
-    named_codes,
+    numbered,
+    query_stems,
+    script_of,
+    stems,
     with_forms,
-    with_ranges_listed,
+    words,
 )
-from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, script_of, stems, words
 
 # Whether a question can be answered, from the evidence alone and without a model.
 #

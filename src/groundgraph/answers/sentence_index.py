@@ -14,8 +14,17 @@ from groundgraph.answers.block_kinds import figures_in
 from groundgraph.answers.label_gate import CODE
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.original import RUNNING_LINES, masked_line
-from groundgraph.text.wording import MOST_FORMS, nearest_forms, with_forms
-from groundgraph.text.words import content_stems, idf, query_stems, sentences, stems, words
+from groundgraph.text.words import (
+    MOST_FORMS,
+    content_stems,
+    idf,
+    nearest_forms,
+    query_stems,
+    sentences,
+    stems,
+    with_forms,
+    words,
+)
 
 Weights = tuple[tuple[str, float], ...]
 """The question's stems with their weights, as a key under which what was found can be kept."""

@@ -16,16 +16,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import degraded_by
 from groundgraph.text.follow_up import codes_in, question_weight, subject_of
-from groundgraph.text.wording import (
+from groundgraph.text.words import (
     LAST_CHARACTER,
     MOST_FORMS,
     SAME_BEGINNING,
+    bm25,
+    detect_language,
+    idf,
     last_parts,
     nearest_forms,
     slip_range,
     with_forms,
+    words,
 )
-from groundgraph.text.words import bm25, detect_language, idf, words
 
 if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder

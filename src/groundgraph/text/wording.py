@@ -1,9 +1,9 @@
-"""Whether other words say the same: a question as a model put it, and other forms of a word."""
+"""What a text names: codes and versions, dotted names, the terms of its entries and headings, things with numbers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -112,95 +112,3 @@ def with_ranges_listed(text: str) -> str:
 def _listed(found: re.Match[str]) -> str:
     first, last = map(int, found.groups())
     return " ".join(map(str, range(first, last + 1))) if 0 < last - first < _MOST_IN_RANGE else found.group()
-
-
-# Forms of a word that stands nowhere: its inflections, what it is a slip of, and the last part of it.
-
-# Two stems of which as many letters from the first are the same are forms of one word: of "fund" and "founder" not, of
-# "Urlaub" and "Urlaubstage" they are. The stems of all Latin languages are English's, and no list holds compounds.
-SAME_BEGINNING = 5
-# What is longer is no word, and a page that somebody pastes holds more words: neither is told in other forms.
-LONGEST_WORD, MOST_WORDS = 40, 64
-# To be searched for in place of the word, these must be this share of the longer one as well: "Betriebsarzt" is no
-# "Betriebsordnung".
-SAME_SHARE = 0.6
-# A slip is a letter too many, missing, wrong or swapped behind the first two; two are in a word as long as this.
-LONG_WORD, RIGHT_LETTERS = 8, 2
-# So many forms of a word that stands nowhere are looked for in its place.
-MOST_FORMS = 4
-# What no word begins with stands behind all that do with another.
-LAST_CHARACTER = chr(0x10FFFF)
-# Letters before the last part of a compound, which is at least `SAME_BEGINNING` long.
-FIRST_PART = 3
-
-
-def has_forms(stem: str) -> bool:
-    """Whether `stem` is a word, and long enough to be told in another form."""
-    return SAME_BEGINNING <= len(stem) <= LONGEST_WORD and stem.isalpha()
-
-
-def with_forms(asked: Sequence[str]) -> list[str]:
-    """Those of the stems of a question that have forms; none of a page that somebody pasted."""
-    return list(filter(has_forms, asked)) if len(asked) <= MOST_WORDS else []
-
-
-def is_slip(stem: str, word: str) -> bool:
-    """Whether of two stems, of which the first `has_forms`, one is a slip of the other."""
-    return _slips(stem, word) is not None
-
-
-def slip_range(stem: str) -> tuple[str, str, int, int]:
-    """The word before and the one behind all that a slip of `stem` can be, and how long it is at least and at most."""
-    begun, most = stem[:RIGHT_LETTERS], _most_slips(stem)
-    return begun, begun + LAST_CHARACTER, len(stem) - most, len(stem) + most
-
-
-def last_parts(stem: str) -> list[str]:
-    """What the last part of `stem` may be, were it a compound: of "Jahresurlaub" it is "urlaub"."""
-    last = len(stem) - SAME_BEGINNING
-    return [stem[at:] for at in range(FIRST_PART, last + 1)] if LONG_WORD <= len(stem) <= LONGEST_WORD else []
-
-
-def nearest_forms(stem: str, words: Iterable[str]) -> list[str]:
-    """Those of the stems `words` that are forms of `stem`, the nearest first: slips, inflections, its last part."""
-    if not has_forms(stem):
-        return []
-    begun, parts = stem[:RIGHT_LETTERS], frozenset(last_parts(stem))
-    # Of the words of ten texts few begin alike.
-    alike = [word for word in words if word[:RIGHT_LETTERS] == begun or word in parts]
-    near = ((_distance(stem, word, parts), word) for word in alike if word.isalpha())
-    return [word for distance, word in sorted(near) if distance < _FAR]
-
-
-_FAR = (3, 0)
-
-
-def _distance(stem: str, word: str, parts: frozenset[str]) -> tuple[int, int]:
-    """How far `word` is from `stem`, by the kind of form first; `_FAR` where it is none."""
-    if (slips := _slips(stem, word)) is not None:
-        return 0, slips
-    longer = max(len(stem), len(word))
-    if (same := _same_beginning(stem, word)) >= max(SAME_BEGINNING, SAME_SHARE * longer):
-        return 1, len(stem) + len(word) - 2 * same
-    return (2, -len(word)) if word in parts else _FAR
-
-
-def _same_beginning(one: str, other: str) -> int:
-    shorter = min(len(one), len(other))
-    return next((at for at in range(shorter) if one[at] != other[at]), shorter)
-
-
-def _most_slips(stem: str) -> int:
-    return 2 if len(stem) >= LONG_WORD else 1
-
-
-def _slips(stem: str, word: str) -> int | None:
-    """How many slips lie between two stems (optimal string alignment); None where they are too many for one word."""
-    if word[:RIGHT_LETTERS] != stem[:RIGHT_LETTERS]:
-        return None
-    # Most questions have no word that stands nowhere: for them the library is not loaded.
-    from rapidfuzz.distance import OSA
-
-    most = _most_slips(stem)
-    slips = int(OSA.distance(stem, word, score_cutoff=most))
-    return slips if slips <= most else None

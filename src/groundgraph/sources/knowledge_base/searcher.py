@@ -41,8 +41,8 @@ from groundgraph.sources.knowledge_base.vectors import (
     VectorsUnsaved,
 )
 from groundgraph.text.original import PLACES
-from groundgraph.text.wording import code_name_stems, nearest_forms
-from groundgraph.text.words import query_stems, stems
+from groundgraph.text.wording import code_name_stems
+from groundgraph.text.words import nearest_forms, query_stems, stems
 
 # Search in a knowledge base: the candidates by words and by vectors, with both scores, in one order.
 #
