@@ -14,7 +14,7 @@ import pytest
 import yaml
 from weaviate_bases import object_ids, objects_of, weaviate_section
 
-from groundgraph import Context, KnowledgeBase, Settings, ingest_graph, load_settings, open_graph
+from groundgraph import Settings, ingest_graph, load_settings, open_graph
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.graph.ingest import run_ingest
 from groundgraph.graph.knowledge_base_files import knowledge_base_file, move_base, weaviate_store
@@ -125,43 +125,6 @@ async def conversation(settings: Settings, model: NgramEmbeddings) -> list[dict[
     return found
 
 
-async def test_a_conversation_has_the_same_outcomes_citations_and_provenance_on_both_back_ends(folder, weaviate_server):
-    model = Counting(64)
-    both = []
-    for base in ({}, weaviate_section(weaviate_server)):
-        settings = settings_in(folder, base)
-        assert (await ingest(settings, model)).written == 3
-        both.append(await conversation(settings, model))
-    embedded, weaviate = both
-    assert weaviate == embedded
-    assert len({turn["outcome"] for turn in embedded}) >= 3
-    assert [row[0] for row in embedded[3]["results"]][0] == "docs/насос.md#0"
-
-
-@pytest.mark.covers("K8")
-async def test_memories_of_one_user_are_never_given_to_another_through_the_whole_turn(folder, weaviate_server):
-    schema = {"fields": {"user": {"type": "string", "required": True}, "fact": {"type": "text"}}, "content": ["fact"]}
-    base = {**weaviate_section(weaviate_server, tenant_from="user"), "schemas": {"memories": schema}}
-    settings = settings_in(
-        folder, base, retrieval={"scope_filters": {"knowledge_base": {"user": "context.user"}}, "score_threshold": 0.0}
-    )
-    users = ["ada", "Ada", "ada.", "ada lovelace"]
-    model = Counting(32)
-    with KnowledgeBase.open(settings, embeddings=model) as knowledge:
-        records = [{"user": user, "fact": f"The favourite colour is shade{n}."} for n, user in enumerate(users)]
-        assert (await knowledge.aadd_records("memories", records)).written == 4
-        assert len(await knowledge.adocuments()) == 4
-    async with open_graph(settings, embeddings=model) as graph:
-        for n, user in enumerate([*users, "nobody"]):
-            state = await graph.ainvoke(
-                {"messages": [("user", "What is the favourite colour?")]},
-                {"configurable": {"thread_id": f"t{n}"}},
-                context=Context(scope={"user": user}),
-            )
-            texts = [row["text"] for row in state["provenance"]["results"]]
-            assert texts == ([] if user == "nobody" else [f"The favourite colour is shade{n}."])
-
-
 async def test_a_move_embeds_nothing_and_the_next_ingest_finds_nothing_changed(folder, weaviate_server):
     model = Counting(32)
     embedded, moved = settings_in(folder, {}), settings_in(folder, weaviate_section(weaviate_server))
@@ -179,7 +142,11 @@ async def test_a_move_embeds_nothing_and_the_next_ingest_finds_nothing_changed(f
     await store.close()
     report = await ingest(moved, model)
     assert (report.written, report.unchanged, model.embedded) == (0, 3, embeddings)
-    assert await conversation(moved, model) == await conversation(embedded, model)
+    # Every outcome, citation and key of the record is the same on both back ends.
+    before = await conversation(embedded, model)
+    assert await conversation(moved, model) == before
+    assert len({turn["outcome"] for turn in before}) >= 3
+    assert before[3]["results"][0][0] == "docs/насос.md#0"
 
 
 def command(folder: Path, *arguments: str) -> tuple[int, str, str]:

@@ -14,7 +14,7 @@ from groundgraph.core.embedder import Embedder
 from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource
 from groundgraph.sources.weaviate_base import WeaviateBaseSource, WeaviateStore
-from groundgraph.testing import NgramEmbeddings, check_filters
+from groundgraph.testing import NgramEmbeddings
 
 pytestmark = [pytest.mark.live, pytest.mark.asyncio(loop_scope="module")]
 NGRAMS = Embedder(NgramEmbeddings(64), "ngram-64")
@@ -176,10 +176,3 @@ async def test_a_filter_is_applied_by_the_server_and_not_only_behind_it(both):
     # The one chunk that is allowed is far from being among the nearest, or those with most words.
     found = await ask(weaviate, "coolant pump", top_k=1, document="docs/02.md", page={"not": 9})
     assert [result.metadata["document"] for result in found] == ["docs/02.md"]
-
-
-@pytest.mark.covers("K11")
-async def test_every_filter_keeps_what_it_keeps_everywhere(both):
-    _, (embedded, weaviate, *_) = both
-    for source in (embedded, weaviate):
-        (await check_filters(source, query="pump насос refund days дней error coolant")).raise_for_failures()
