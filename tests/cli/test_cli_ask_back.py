@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groundgraph import load_settings, open_graph
-from groundgraph.testing import Reply, Rule, openai_stub
+from groundgraph.testing import Rule, openai_stub
 
 pytestmark = pytest.mark.covers("S10", "U5")
 
@@ -66,25 +66,6 @@ def test_in_a_chat_a_number_chooses(call, tmp_path: Path) -> None:
     assert "two years" in answered["answer"]
 
 
-@pytest.mark.covers("S11")
-def test_in_a_chat_a_second_look_finds_what_the_first_did_not(call, tmp_path: Path) -> None:
-    rules = [Rule("Put the question in other words", OTHERWISE), Rule("", "Within 30 days [1].")]
-    with openai_stub(rules=rules) as stub:
-        (tmp_path / "groundgraph.yaml").write_text(REFUNDS.format(url=stub.base_url))
-        (turn,) = chat(call, MONEY)
-    assert (turn["outcome"], turn["answer"]) == ("answered", "Within 30 days [1].")
-    assert turn["provenance"]["intent"]["stages"]["second_look"]["question"] == OTHERWISE
-
-
-@pytest.mark.covers("S11")
-def test_in_a_chat_a_second_look_that_fails_is_a_note(call, tmp_path: Path) -> None:
-    with openai_stub(rules=[Rule("", Reply(status=500))]) as stub:
-        (tmp_path / "groundgraph.yaml").write_text(REFUNDS.format(url=stub.base_url))
-        (turn,) = chat(call, MONEY)
-    assert turn["outcome"] == "insufficient"
-    assert any("second look" in note for note in turn["notes"])
-
-
 WARRANTIES = """
 llm: {{provider: openai, model: test-model, base_url: "{url}"}}
 intent: {{mode: static}}
@@ -128,11 +109,3 @@ def test_a_chat_goes_on_where_a_turn_stopped(
         ran = call("chat", "--json", "--thread", "t")
     assert "Going on with it" in ran.err
     assert [turn["outcome"] for turn in ran.json["turns"]] == [outcome]
-
-
-def test_in_a_chat_a_model_that_fails_to_see_what_is_open_is_a_note(call, tmp_path: Path) -> None:
-    with openai_stub(rules=[Rule("", Reply(status=500))]) as stub:
-        (tmp_path / "groundgraph.yaml").write_text(WARRANTIES.format(url=stub.base_url))
-        (turn,) = chat(call, QUESTION)
-    assert (turn["outcome"], turn["choices"]) == ("answered", [])
-    assert any("leaves something open" in note for note in turn["notes"])

@@ -59,11 +59,3 @@ def test_doctor_tells_what_is_wrong_with_the_collection(run, tmp_path, weaviate_
     [finding] = [check for check in ran.json["checks"] if check["check"] == "source manuals"]
     assert finding["state"] == "fail"
     assert told in finding["message"]
-
-
-def test_ask_answers_from_the_collection(run, tmp_path, weaviate_server) -> None:
-    write(tmp_path, weaviate_server)
-    ran = run("ask", "How often is the coolant pump serviced?", "--json")
-    assert ran.code == 0, ran.err
-    assert ran.json["outcome"] == "answered"
-    assert "90 days" in ran.json["answer"]

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from langgraph_sdk.client import LangGraphClient
-from langgraph_sdk.errors import APIStatusError
 
 pytestmark = [pytest.mark.live, pytest.mark.covers("U3")]
 
@@ -74,13 +73,6 @@ async def test_a_refusal_over_the_narrow_graph_withholds_the_answer(client) -> N
     assert "cheese" not in result["answer"]
 
 
-async def test_the_step_is_in_the_picture_with_its_branches(client) -> None:
-    turn = (await client.assistants.search(graph_id="turn"))[0]["assistant_id"]
-    drawn = await client.assistants.get_graph(turn)
-    ways = {edge["target"]: edge["data"] for edge in drawn["edges"] if edge["source"] == "review_answer"}
-    assert ways == {"record_turn": "approve", "refuse_answer": "refuse", "check_citations": "replace"}
-
-
 EVIL = "See https://evil.example/x [7] [1]"
 APPROVE = {"decision": "approve"}
 
@@ -126,38 +118,3 @@ async def test_a_second_decision_and_one_that_nobody_asked_for_are_told(client, 
     fresh = (await client.threads.create())["thread_id"]
     error = await told(client, fresh, graph, {"resume": APPROVE})
     assert "Nobody is asked for a decision" in error["message"]
-
-
-async def test_words_that_are_edited_while_they_wait_are_checked_and_wait_again(client) -> None:
-    thread, _ = await waiting(client, "turn")
-    values = (await client.threads.get_state(thread))["values"]
-    for edit, step in (({"check": {"score": 1.0, "flags": []}}, None), ({}, "refuse_answer")):
-        with pytest.raises(APIStatusError) as refused:
-            await client.threads.update_state(thread, edit, as_node=step)
-        assert refused.value.response.status_code == 422
-    await client.threads.update_state(thread, {"draft": {**values["draft"], "text": EVIL}})
-    await client.runs.wait(thread, "turn", input=None)
-    [asked] = (await client.threads.get_state(thread))["interrupts"]
-    assert asked["value"]["answer"] == "See https[://]evil[.]example/x [1]"
-    result = await client.runs.wait(thread, "turn", command={"resume": APPROVE})
-    assert any("A person changed this answer" in note for note in result["notes"])
-    assert result["provenance"]["edited"]["draft"]["text"]["is"] == EVIL
-
-
-async def test_words_of_a_person_that_a_policy_refuses_are_asked_for_again(client) -> None:
-    thread, _ = await waiting(client, "turn")
-    refused = {"decision": "replace", "text": "OAuth has 17 grant types [1]."}
-    await client.runs.wait(thread, "turn", command={"resume": refused})
-    [asked] = (await client.threads.get_state(thread))["interrupts"]
-    assert "citation_check refuses it (number_unsupported" in asked["value"]["problem"]
-    text = "OAuth has four grant types [1]."
-    result = await client.runs.wait(thread, "turn", command={"resume": {"decision": "replace", "text": text}})
-    assert (result["answer"], result["provenance"]["review"]["asked"]) == (text, 2)
-
-
-async def test_events_tell_no_words_of_an_answer_that_waits(client) -> None:
-    thread = (await client.threads.create())["thread_id"]
-    events = [part async for part in client.runs.stream(thread, "turn", input=QUESTION, stream_mode="custom")]
-    [checked] = [part.data for part in events if isinstance(part.data, dict) and "flags" in part.data]
-    assert [flag["kind"] for flag in checked["flags"]] == ["low_support"]
-    assert "cheese" not in str(events)
