@@ -45,11 +45,6 @@ async def test_neither_top_k_nor_the_threshold_cuts_a_topic(guide):
 
 
 @pytest.mark.covers("X5")
-async def test_max_expanded_results_cuts_it(guide):
-    assert len((await retrieved(guide, "safety", {**TREE, "max_expanded_results": 2}))["evidence"]) == 2
-
-
-@pytest.mark.covers("X5")
 async def test_the_context_budget_cuts_afterwards(guide):
     output = await retrieved(guide, "safety", TREE, result_processing={"max_kb_chars": 120})
     assert headings(output) == SAFETY[: len(output["evidence"])]
@@ -164,14 +159,6 @@ async def test_a_bad_reply_falls_back_and_is_told(guide):
     output = await retrieved(guide, "safety", index, query_model=ScriptedChatModel(["a query", "no idea"]))
     assert headings(output) == SAFETY
     assert "names no section of the list" in " ".join(output["notes"])
-
-
-@pytest.mark.covers("R12")
-async def test_a_base_without_headings_is_an_outage_with_its_reason(tmp_path):
-    await base(tmp_path / "kb.sqlite", {"d": "safety in plain words"})
-    output = await retrieved(tmp_path / "kb.sqlite", "safety", TREE)
-    assert output["outcome"] == "unavailable"
-    assert "works with headings" in output["provenance"]["sources"]["knowledge_base"]["error"]
 
 
 @pytest.mark.covers("X4")

@@ -15,7 +15,7 @@ from postgres_fixture import postgres  # noqa: F401 - a fixture
 from postgres_server import PostgresServer
 from topic_bases import ask
 
-from groundgraph import Context, Settings, load_settings, retrieval_graph, turn_graph
+from groundgraph import Context, Settings, load_settings, retrieval_graph
 from groundgraph.cli.check_config import check_config
 from groundgraph.core.errors import ConfigurationError, SchemaChanged, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
@@ -144,19 +144,6 @@ async def test_the_default_and_the_scope_filter_of_a_configuration_hold(two_tena
         found = [row["metadata"] for row in output["evidence"]]
         assert [metadata["headings"][-1] for metadata in found] == expected
         assert {metadata["tenant"] for metadata in found} <= {"a"}
-    await graph.resources.close()
-
-
-@pytest.mark.covers("S4")
-async def test_the_structured_answer_shows_the_rows_as_an_outline(table):
-    graph = turn_graph(configured(table))
-    asked = {"messages": [HumanMessage("What about safety?")]}
-    answer = (await graph.ainvoke(asked, context=Context(style="structured")))["messages"][-1].text
-    lines = [line.split(" (relevance")[0] for line in answer.splitlines() if line.lstrip().startswith("- ")]
-    depth = {line.split(" ")[-1]: (len(line) - len(line.lstrip())) // 2 for line in lines}
-    assert lines[0] == "- Guide > Safety"
-    assert {name: depth.get(name) for name in ("Halls", "Water")} == {"Halls": 3, "Water": 2}
-    assert "Fire" not in depth, "it is quoted above"
     await graph.resources.close()
 
 

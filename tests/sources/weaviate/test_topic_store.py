@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -121,12 +120,6 @@ async def test_a_heading_gives_its_whole_subtree_in_order_whatever_the_seeds_are
     assert {result.metadata["found_under"] for result in found} == {"Safety"}
     assert found[3].metadata["headings"] == ["Safety", "Water", "Pumps"]
     assert found[3].metadata["section"] == "Safety > Water > Pumps"
-
-
-async def test_vectors_lead_to_the_chapter_that_most_seeds_share(source):
-    found = await ask(indexed(source, entry_strategy="vector"), "smoke flood shock impeller", 0.1)
-    assert ids(found) == SAFETY
-    assert found[1].scores["vector"] > 0.3
 
 
 async def test_headings_may_be_a_list_and_many_pages_are_read(server, monkeypatch):
@@ -293,20 +286,6 @@ async def test_a_gone_object_makes_it_read_anew_though_the_count_is_the_same(ser
         await given.data.delete_by_id(uuid)
         await given.data.insert(row(5))
     assert ids(await ask(index, "safety")) == SAFETY
-
-
-async def test_a_cancelled_turn_does_not_throw_away_what_is_being_read(source):
-    store = source.topic_store()
-    await store.revision()
-    asked = asyncio.ensure_future(store.outline())
-    await asyncio.sleep(0)
-    reading = list(store._readings._running.values())
-    asked.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asked
-    assert len(reading) == 1
-    await reading[0]
-    assert store._known[False].content.revision == store._state.number
 
 
 @pytest.mark.parametrize(("kind", "limit"), [("heading_tree", "MAX_OBJECTS"), ("cluster", "MAX_VECTORS")])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import numpy as np
 import pytest
 import pytest_asyncio
@@ -80,27 +78,6 @@ async def test_outline_vectors_and_passages_are_those_of_the_embedded_base(both)
     assert await weaviate.passages([*ids, "gone.md#0", "guide.md#99"], {}) == await embedded.passages(ids, {})
 
 
-@pytest.mark.covers("X2", "X4")
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"entry_strategy": "vector", "seed_score_threshold": 0.5}, {"expansion_mode": "leaves"}, {"type": "cluster"}],
-)
-@pytest.mark.parametrize("question", ["Tell me about the flood", "smoke", "linux servers"])
-async def test_topics_are_those_of_the_embedded_base(both, options, question):
-    here, there = (
-        TopicIndexSource(source, TopicIndexSettings(**{"type": "heading_tree", **options})) for source in both
-    )
-    # With a filter the average cosine, from which seeds are measured, is that of all chunks in Weaviate.
-    for filters in ({}, *([] if "entry_strategy" in options else [{"docs": {"audience": "all"}}])):
-        intent = RetrievalIntent([question], filters)
-        first, second = await here.query(intent), await there.query(intent)
-        assert {one.source_id for one in second} == {one.source_id for one in first}
-        assert first
-        assert all(one.metadata.get("found_under") for one in second) == all(
-            one.metadata.get("found_under") for one in first
-        )
-
-
 @pytest.mark.covers("X5")
 async def test_a_question_is_answered_by_whole_topics_through_the_configuration(weaviate_server):
     section = weaviate_section(weaviate_server)
@@ -151,24 +128,9 @@ async def test_a_topic_holds_nothing_of_another_tenant(weaviate_server):
     await store.close()
 
 
-async def test_turns_wait_for_one_reading_and_one_that_gives_up_loses_nothing(both, monkeypatch):
-    _, weaviate = both
-    source = WeaviateBaseSource(weaviate._weaviate.server.place, name="docs", fields=FIELDS)
-    store, read = source.topic_store(), []
-    original = base_source.chunk_pages
-
-    def counted(*given, **options):
-        read.append(1)
-        return original(*given, **options)
-
-    monkeypatch.setattr(base_source, "chunk_pages", counted)
-    hasty = asyncio.ensure_future(store.outline())
-    await asyncio.sleep(0.02)
-    hasty.cancel()
-    outlines = await asyncio.gather(*(store.outline() for _ in range(4)))
-    assert len({id(one) for one in outlines}) == len(read) == 1
+async def test_a_base_that_is_too_large_is_refused(both, monkeypatch):
     monkeypatch.setattr(base_source, "MAX_CHUNKS", 2)
-    store._known.clear()
+    source = WeaviateBaseSource(both[1]._weaviate.server.place, name="docs", fields=FIELDS)
     with pytest.raises(SourceUnavailable, match="more than 2 chunks"):
-        await store.outline()
+        await source.topic_store().outline()
     await source.close()
