@@ -258,20 +258,6 @@ def test_what_is_no_setting_cannot_be_set(key, file, monkeypatch):
     assert load_settings().base_dir == Path.cwd()
 
 
-@pytest.mark.covers("S2")
-@pytest.mark.parametrize(
-    ("synthesis", "style"),
-    [
-        ({}, "conversational"),
-        ({"mode": "llm"}, "conversational"),
-        ({"mode": "template"}, "structured"),
-        ({"mode": "template", "style": "hybrid"}, "hybrid"),
-    ],
-)
-def test_the_configured_style_wins_over_the_legacy_mode(synthesis, style):
-    assert load_settings({"synthesis": synthesis}).configured_style == style
-
-
 def test_settings_cannot_be_changed_afterwards():
     settings = load_settings()
     with pytest.raises(ValueError, match="frozen"):

@@ -122,21 +122,6 @@ def test_search_with_stats_tells_time_candidates_and_hits_under_the_same_filter(
 
 
 @pytest.mark.covers("C2")
-async def test_the_asynchronous_twins_give_the_same(retriever):
-    for name in ("search", "retrieve", "retrieve_with_urls"):
-        plain = await asyncio.to_thread(getattr(retriever, name), RATE)
-        assert await getattr(retriever, f"a{name}")(RATE) == plain
-    results, stats = await retriever.asearch_with_stats(RATE)
-    assert (keys(results), stats["results"]) == (["monthly_rate", "discount"], 2)
-
-
-@pytest.mark.covers("C2")
-async def test_the_plain_methods_work_beside_a_running_loop(knowledge):
-    retriever = CascadeRetriever(knowledge, embeddings=NgramEmbeddings(), vectors=knowledge / "v.sqlite")
-    assert keys(retriever.search("rate")) == keys(await retriever.asearch("rate"))
-
-
-@pytest.mark.covers("C2")
 def test_filters_narrow_and_wrong_ones_are_refused(retriever):
     assert keys(retriever.search("rate", filters={"key": "discount"})) == ["discount"]
     with pytest.raises(FilterInvalid):

@@ -297,13 +297,6 @@ async def test_the_style_cascade() -> None:
     assert await used(wanted=None) == "structured", "the session's style stays with the thread"
 
 
-@pytest.mark.covers("S2")
-async def test_the_legacy_mode() -> None:
-    graph = build("x", synthesis={"mode": "template"})
-    assert (await ask(graph))["provenance"]["style"]["used"] == "structured"
-    assert asked_by(graph) == []
-
-
 @pytest.mark.covers("S3")
 async def test_the_prompt_says_what_the_settings_say() -> None:
     options = {"require_citations": False, "allow_parametric": "bridge", "instruction": "Mind the gap."}

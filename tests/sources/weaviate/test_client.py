@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import time
 
 import pytest
@@ -176,12 +174,3 @@ async def _asked_until_it_answers(connection: WeaviateConnection) -> list[str]:
         except Exception as error:
             outcomes.append(f"{type(error).__name__}: {error}")
         await asyncio.sleep(0.1)
-
-
-def test_importing_the_sources_loads_no_client() -> None:
-    code = (
-        "import sys, groundgraph, groundgraph.sources; print(sorted({'weaviate', 'grpc', 'httpx'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "weaviate" not in done.stdout
-    assert "grpc" not in done.stdout
