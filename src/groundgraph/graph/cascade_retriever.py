@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from groundgraph.answers.strategy_chain import Judged, Rerank, first_available
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import degraded
 from groundgraph.core.filters import check_filters
-from groundgraph.core.intent import RetrievalIntent
 from groundgraph.graph.configured_models import configured_embedder
 from groundgraph.graph.configured_sources import with_retriever_defaults
 from groundgraph.graph.parts import Models, takes
@@ -266,12 +264,6 @@ class CascadeRetriever(DelegatingSource):
     search = plain(asearch)
     retrieve_with_urls = plain(aretrieve_with_urls)
     retrieve = plain(aretrieve)
-
-    async def query(
-        self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
-    ) -> list[SourceResult]:
-        """See `CascadeSource.query`; what a graph asks. A graph reranks by itself."""
-        return await self.inner.query(intent, top_k=top_k, score_threshold=score_threshold)
 
     async def categories(self, filters: Mapping[str, Any] | None = None) -> dict[str, str]:
         """See `CascadeSource.categories`; the filters of the configuration hold too."""

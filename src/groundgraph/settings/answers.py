@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar, get_args
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import (
+    BeforeValidator,
     Field,
     NonNegativeInt,
     PositiveInt,
@@ -100,8 +101,13 @@ class SynthesisSettings(Section):
 
 # `citation_check`: what is done about an answer that does not agree with its evidence.
 
+
+def _no_is_off(value: Any) -> Any:
+    return "off" if value in (None, False) else value
+
+
 # What is done about a finding: nothing, a flag, one more call of the model, or no answer at all.
-Policy = Literal["off", "annotate", "repair", "refuse"]
+Policy = Annotated[Literal["off", "annotate", "repair", "refuse"], BeforeValidator(_no_is_off)]
 
 
 # Where the model of a second opinion stands in the settings.
@@ -120,11 +126,6 @@ class EntailmentSettings(Section):
     max_sentences: PositiveInt = Field(40, description="sentences that are judged, the first ones of an answer")
     max_calls: PositiveInt = Field(4, description="calls of a chat model, with about ten sentences in each")
     max_tokens: PositiveInt = Field(20_000, description="tokens of sentences and evidence")
-
-    @field_validator("policy", mode="before")
-    @classmethod
-    def _no_is_off(cls, value: Any) -> Any:
-        return "off" if value in (None, False) else value
 
     @field_validator("judge", mode="before", json_schema_input_type=str | ModelSettings | dict[str, Any] | None)
     @classmethod
@@ -152,11 +153,6 @@ class CitationCheckSettings(Section):
     entailment: Policy | EntailmentSettings = Field(
         "off", description="sentences of which a model judges that what they cite does not say them"
     )
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _no_is_off(cls, value: Any) -> Any:
-        return "off" if value in (None, False) else value
 
     @cached_property
     def second_opinion(self) -> EntailmentSettings:

@@ -24,6 +24,7 @@ from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.sql.any_database import ComputingDatabase
 from groundgraph.sources.sql.shape import Column, Join, TableShape, decode, table_stems
 from groundgraph.sources.sql.sql_dialect import from_clause, may_match
+from groundgraph.sources.sql.values_in_question import listed
 from groundgraph.text.words import stems
 
 _IN_WORDS = {"min": "minimum", "max": "maximum"}
@@ -278,7 +279,7 @@ class _Work:
         """
         for name, condition in self.plan.filters.items():
             found = self.shape.column(name)
-            texts = [value for value in _listed(condition) if isinstance(value, str)]
+            texts = [value for value in listed(condition) if isinstance(value, str)]
             for value in texts if found and found.kind in ("string", "text") else ():
                 if not compute(self.database, self._computation("count", "", {name: value})).rows:
                     raise FilterInvalid(f"No row of '{self.shape.name}' has {name} = {value!r}.")
@@ -359,10 +360,6 @@ class _Work:
         ordered = f", the {plan.order} first" if plan.order else ""
         lines = [f"{', '.join(map(_shown, key))}: {_shown(value, plan.function)}" for *key, value in groups]
         return "\n".join([f"{said}, by {' and '.join(plan.group_by)}{ordered} ({over}{others}):", *lines, *more])
-
-
-def _listed(condition: Any) -> list[Any]:
-    return condition if isinstance(condition, list) else [condition]
 
 
 def _shown(value: Any, function: str = "") -> str:

@@ -244,10 +244,6 @@ class SqlSource(NamedSource):
             lambda engine: engine.answer(intent, top_k=top_k, score_threshold=score_threshold, vectors=vectors)
         )
 
-    def topic_store(self) -> SqlTopicStore | None:
-        """The headings of the table; None without `topic_columns`."""
-        return self._topics
-
     @override
     def computing(self) -> SqlComputing:
         """Computations over one table at a time; none in a database that is read through a portable dialect."""
