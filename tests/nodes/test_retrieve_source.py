@@ -31,11 +31,6 @@ def test_the_node_s_own_check_of_filters_compares_times_as_instants():
     assert kept({"at": "2026-03-01T12:00:00+02:00"}, at="2026-03-01T10:00:00") == {}
 
 
-def test_a_string_that_looks_like_a_time_is_compared_as_text():
-    assert kept({"note": "2026-03-01T12:00:00+02:00"}, note="2026-03-01T10:00:00Z") == {"outside_filter": 1}
-    assert kept({"note": "2026-03-01T10:00:00Z"}, note="2026-03-01T10:00:00Z") == {}
-
-
 @pytest.mark.covers("F21")
 def test_a_result_exactly_at_the_threshold_is_evidence_and_one_below_it_is_not():
     source = InMemorySource([], name="log")

@@ -7,7 +7,6 @@ import time
 
 import pytest
 from asking import ask, ids, opened
-from plant_database import INCIDENTS, PUMPS
 
 from groundgraph import turn_graph
 from groundgraph.core.computation import Proposal
@@ -31,34 +30,6 @@ async def test_rows_are_found_by_stems_and_ordered_by_relevance(plant):
     assert [result.relevance for result in found] == [1.0, 0.5]
     assert found[0].metadata["severity"] == "critical"
     assert found[0].metadata["day"] == "2026-03-02"
-
-
-@pytest.mark.covers("R3")
-async def test_postgresql_and_sqlite_answer_alike(plant, tmp_path):
-    from plant_database import fill
-
-    script = """
-    CREATE TABLE pumps (id INTEGER PRIMARY KEY, name TEXT, notes TEXT, hours INTEGER, hall TEXT);
-    CREATE TABLE incidents (id INTEGER PRIMARY KEY, title TEXT, body TEXT, severity TEXT, month TEXT, duration REAL,
-        day DATE);
-    """
-    path = fill(tmp_path / "plant.db", script, pumps=PUMPS, incidents=INCIDENTS)
-    here, there = source(path), source(plant)
-    for text in ("pump leak", "fire alarm in March", "Which valve was stuck?", "how many critical incidents in March?"):
-        ours, theirs = await ask(here, text, top_k=3), await ask(there, text, top_k=3)
-        assert [(r.source_id, r.relevance) for r in ours[:1]] == [(r.source_id, r.relevance) for r in theirs[:1]]
-
-
-@pytest.mark.covers("R15")
-@pytest.mark.parametrize(
-    ("question", "value"),
-    [("How many critical incidents in March 2026?", 2), ("how many incidents are there", 5)],
-)
-async def test_questions_are_counted_by_the_database(plant, question, value):
-    asked = source(plant, table="incidents")
-    (found,) = await ask(asked, question)
-    assert found.metadata["computed"]
-    assert found.metadata["value"] == value
 
 
 @pytest.mark.covers("R15")
