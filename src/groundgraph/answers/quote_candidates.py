@@ -14,6 +14,7 @@ from groundgraph.answers.sentence_index import (
     Sentence,
     Weights,
     question_weights,
+    running_places,
     sentences_of,
     stems_of,
     weights_held,
@@ -21,7 +22,6 @@ from groundgraph.answers.sentence_index import (
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.follow_up import asks_for_number, language_words, stems_asking
 from groundgraph.text.numbers import holds_number
-from groundgraph.text.original import masked_line
 from groundgraph.text.wording import (
     TERM,
     TERM_OF_ITEM,
@@ -270,11 +270,8 @@ def hidden_in(result: SourceResult) -> Iterator[tuple[int, int, bool]]:
     for sentence, shown, block in told:
         if not (shown or block.kind == "heading"):
             yield sentence.start, sentence.end, block.aside
-    at = 0
-    for line in shape.text.split("\n") if shape.running else ():
-        if masked_line(line) in shape.running:
-            yield at, at + len(line), False
-        at += len(line) + 1
+    for start, end in running_places(shape.text, shape.running):
+        yield start, end, False
 
 
 def _discount(label: int, result: SourceResult, first: SourceResult) -> float:

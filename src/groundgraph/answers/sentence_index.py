@@ -161,13 +161,14 @@ def running_lines(result: SourceResult) -> tuple[str, ...]:
 def _stretches(text: str, running: Collection[str]) -> Iterator[tuple[int, int]]:
     """The stretches of `text` between the lines `running`, and between rules: what stands above one is a heading."""
     start = 0
-    for low, high in sorted([*(found.span() for found in _RULE.finditer(text)), *_running(text, running)]):
+    for low, high in sorted([*(found.span() for found in _RULE.finditer(text)), *running_places(text, running)]):
         yield start, low
         start = high
     yield start, len(text)
 
 
-def _running(text: str, running: Collection[str]) -> Iterator[tuple[int, int]]:
+def running_places(text: str, running: Collection[str]) -> Iterator[tuple[int, int]]:
+    """From where to where the lines `running` stand, which are given as `masked_line` has them."""
     at = 0
     for line in text.split("\n") if running else ():
         if masked_line(line) in running:

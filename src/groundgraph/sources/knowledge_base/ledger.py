@@ -40,15 +40,20 @@ def settle_identity(connection: sqlite3.Connection, path: Path, wanted: BaseIden
     Raises:
         EmbeddingModelChanged: the base holds vectors of another model or dimension.
     """
-    held, filled = identity_of(connection), has_vectors(connection)
+    held = identity_of(connection)
+    identity = settled(path, held, wanted, filled=has_vectors(connection))
+    if identity != held:
+        # An ingest that finds nothing new writes nothing.
+        _remember(connection, identity)
+
+
+def settled(path: str | Path, held: BaseIdentity, wanted: BaseIdentity, *, filled: bool) -> BaseIdentity:
+    """`wanted`, with the chains of `held` as well; see `settle_identity`."""
     model, dimension = wanted.embedding_model, wanted.dimension
     if filled:
         check_model(path, held, model or held.embedding_model, dimension or None)
         model, dimension = held.embedding_model, held.dimension
-    settled = BaseIdentity(model, dimension, {**held.chains, **wanted.chains})
-    if settled != held:
-        # An ingest that finds nothing new writes nothing.
-        _remember(connection, settled)
+    return BaseIdentity(model, dimension, {**held.chains, **wanted.chains})
 
 
 def check_dimension(connection: sqlite3.Connection, path: Path, dimension: int) -> None:

@@ -28,7 +28,7 @@ _NAME = "vectors_folder"
 _FIELDS = ("rows", "signs", "documents", "chunks", "starts")
 _FETCHED = 1_024
 
-NEW_CHUNKS = (
+_NEW_CHUNKS = (
     "SELECT texts.document_id, chunk_id, count(*) FROM vectors JOIN texts USING (document_id) "
     "WHERE vectors.document_id > ? GROUP BY texts.document_id, chunk_id ORDER BY texts.document_id, chunk_id"
 )
@@ -162,16 +162,24 @@ def _read_singly(rows: Any) -> None:
         rows._mmap.madvise(mmap.MADV_RANDOM)
 
 
+def new_chunks(connection: sqlite3.Connection, last: int) -> tuple[Any, Any, Any]:
+    """Document, row and number of matching texts of each chunk of the documents after `last` that have vectors."""
+    import numpy as np
+
+    table = np.fromiter(connection.execute(_NEW_CHUNKS, (last,)), dtype=np.dtype((np.int64, 3)))
+    return table[:, 0], table[:, 1], table[:, 2]
+
+
 def _write(connection: sqlite3.Connection, folder: Path, name: str, dimension: int) -> None:
     import numpy as np
 
     # What is close to a text can be told from its vector, so the files are as private as the texts.
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / name).mkdir(mode=0o700)
-    table: Any = np.fromiter(connection.execute(NEW_CHUNKS, (0,)), dtype=np.dtype((np.int64, 3)))
-    ends = np.cumsum(table[:, 2])
+    documents, chunks, counts = new_chunks(connection, 0)
+    ends = np.cumsum(counts)
     total = int(ends[-1])
-    parts: dict[str, Any] = {"documents": table[:, 0], "chunks": table[:, 1], "starts": ends - table[:, 2]}
+    parts: dict[str, Any] = {"documents": documents, "chunks": chunks, "starts": ends - counts}
     for field, values in parts.items():
         np.save(folder / name / f"{field}.npy", np.ascontiguousarray(values))
     signs = np.empty((words_of(dimension), total), dtype=np.uint64)

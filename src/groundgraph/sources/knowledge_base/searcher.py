@@ -271,14 +271,19 @@ class Searcher:
 
         def within(from_scratch: bool, connection: sqlite3.Connection) -> T | None:
             with reading(connection, self._path) as revision:
-                if not has_vectors(connection):
-                    return None
-                identity = identity_of(connection)
-                check_model(self._path, identity, model, None)
-                vectors = self._vectors.at(connection, revision, identity.dimension, from_scratch=from_scratch)
-                return work(connection, revision, vectors)
+                vectors = self._vectors_of(model, None, connection, revision, from_scratch)
+                return None if vectors is None else work(connection, revision, vectors)
 
         return self._tried(within)
+
+    def _vectors_of(
+        self, model: str, dimension: int | None, connection: sqlite3.Connection, revision: Revision, from_scratch: bool
+    ) -> Vectors | None:
+        if not has_vectors(connection):
+            return None
+        identity = identity_of(connection)
+        check_model(self._path, identity, model, dimension)
+        return self._vectors.at(connection, revision, identity.dimension, from_scratch=from_scratch)
 
     def vector_identity(self) -> BaseIdentity | None:
         """The embedding model and dimension of the base's vectors; None when it has none."""
@@ -382,12 +387,10 @@ class Searcher:
     def _vector_query(
         self, connection: sqlite3.Connection, revision: Revision, search: Search, from_scratch: bool
     ) -> VectorQuery | None:
-        if search.vector is None or not has_vectors(connection):
+        if search.vector is None:
             return None
-        identity = identity_of(connection)
-        check_model(self._path, identity, search.model, len(search.vector))
-        base = self._vectors.at(connection, revision, identity.dimension, from_scratch=from_scratch)
-        return VectorQuery(search.vector, base, search.vector_weight)
+        base = self._vectors_of(search.model, len(search.vector), connection, revision, from_scratch)
+        return None if base is None else VectorQuery(search.vector, base, search.vector_weight)
 
 
 class FileSearcher:

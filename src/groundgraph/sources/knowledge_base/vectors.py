@@ -24,8 +24,8 @@ from groundgraph.core.latest import Latest
 from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks
 from groundgraph.sources.knowledge_base.saved_vectors import (
     FEW,
-    NEW_CHUNKS,
     SavedVectors,
+    new_chunks,
     new_rows,
     open_saved,
     saved_name,
@@ -401,7 +401,7 @@ def _brought_up_to(old: Vectors, connection: sqlite3.Connection, revision: Revis
 
     new = Vectors(revision, old.dimension, old.saved)
     last = int(old.documents[-1]) if old.documents.size else 0
-    documents, chunks, counts = _new_chunks(connection, last)
+    documents, chunks, counts = new_chunks(connection, last)
     new.blocks, new.signs, new.rows = _with_new_rows(old, connection, last)
     if new.rows - old.rows != counts.sum():
         raise SourceUnavailable(
@@ -414,14 +414,6 @@ def _brought_up_to(old: Vectors, connection: sqlite3.Connection, revision: Revis
     present = np.fromiter((row for (row,) in connection.execute("SELECT id FROM documents")), dtype=np.int64)
     new.there = np.isin(new.documents, present)
     return new
-
-
-def _new_chunks(connection: sqlite3.Connection, last: int) -> tuple[Any, Any, Any]:
-    """Document, row and number of matching texts of each chunk of the documents after `last` that have vectors."""
-    import numpy as np
-
-    table = np.fromiter(connection.execute(NEW_CHUNKS, (last,)), dtype=np.dtype((np.int64, 3)))
-    return table[:, 0], table[:, 1], table[:, 2]
 
 
 def _with_new_rows(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from groundgraph.core.document import Document
 from groundgraph.core.errors import ConfigurationError, Problem, SourceUnavailable
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument, StoredDocument, Verified
-from groundgraph.sources.knowledge_base.ledger import check_model
+from groundgraph.sources.knowledge_base.ledger import settled
 from groundgraph.sources.weaviate.address import load_client_library
 from groundgraph.sources.weaviate.client import WeaviateConnection
 from groundgraph.sources.weaviate_base import ledger
@@ -93,12 +93,7 @@ async def _save_ready(server: BaseServer, state: BaseState) -> None:
 
 def _settled(server: BaseServer, state: BaseState, wanted: BaseIdentity) -> BaseState:
     """The state with `wanted`; without a model there, the model of vectors that are there stays."""
-    held = state.identity
-    model, dimension = wanted.embedding_model, wanted.dimension
-    if state.filled:
-        check_model(server.place.told, held, model or held.embedding_model, dimension or None)
-        model, dimension = held.embedding_model, held.dimension
-    return replace(state, identity=BaseIdentity(model, dimension, {**held.chains, **wanted.chains}))
+    return replace(state, identity=settled(server.place.told, state.identity, wanted, filled=state.filled))
 
 
 async def _rebuilt(server: BaseServer, state: BaseState, wanted: BaseIdentity) -> BaseState:
