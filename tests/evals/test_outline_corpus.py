@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from evaluated import ndcg
 
 from groundgraph import load_settings
 from groundgraph.evals.corpus_base import corpus_base, outline_document
 from groundgraph.evals.dataset import Corpus, DatasetFiles, Passage, load_dataset
-from groundgraph.evals.measures import retrieval_values, scored_queries
-from groundgraph.evals.run_queries import evaluation_settings, has_topic_index, run_queries
+from groundgraph.evals.run_queries import has_topic_index
 from groundgraph.evals.stored_vectors import stored_embedder
 
 TREE = {"type": "heading_tree"}
@@ -42,23 +42,17 @@ def test_only_a_configuration_with_an_index_needs_an_outline():
     assert not has_topic_index(load_settings({"sources": [{"type": "database", "name": "d", "topic_index": TREE}]}))
 
 
-async def ndcg(data: Path, folder: Path, *, index: bool, vectors: bool) -> float:
+async def measured(data: Path, folder: Path, *, index: bool, vectors: bool) -> float:
     dataset = load_dataset(DatasetFiles(data / "rfc6749_qa"))
     embedder = stored_embedder(data / "vectors", dataset, languages=["en"]) if vectors else None
     settings = load_settings({"knowledge_base": {"topic_index": TREE if index else None}})
     [corpus] = dataset.corpora
     bases = {corpus.name: await corpus_base(corpus, folder, embedder=embedder, outline=index)}
-    counting = set(scored_queries(dataset.judged))
-    queries = [query for query in dataset.queries if query.id in counting]
-    measured = evaluation_settings(settings, bases, as_configured=False)
-    answered = await run_queries(measured, dataset.corpora, queries, embedder=embedder)
-    assert not any(one.failures for one in answered)
-    values = retrieval_values(dataset.judged, {one.query: one.documents for one in answered})["nDCG@10"]
-    return sum(values.values()) / len(values)
+    return await ndcg(dataset, bases, settings, len(dataset.queries), embedder)
 
 
 async def test_with_an_index_rfc6749_qa_is_at_least_the_lexical_figure(data: Path, tmp_path: Path):
-    lexical = await ndcg(data, tmp_path, index=False, vectors=False)
-    with_index = await ndcg(data, tmp_path, index=True, vectors=True)
+    lexical = await measured(data, tmp_path, index=False, vectors=False)
+    with_index = await measured(data, tmp_path, index=True, vectors=True)
     assert with_index >= lexical
     assert with_index == pytest.approx(0.925, abs=0.03)

@@ -36,22 +36,27 @@ def table(*rows: Sequence[str]) -> str:
     return f"<w:tbl>{''.join(f'<w:tr>{line}</w:tr>' for line in lines)}</w:tbl>"
 
 
+def zipped(*entries: tuple[str, bytes | str]) -> bytes:
+    """An archive of these entries."""
+    with zipfile.ZipFile(buffer := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in entries:
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
 def docx(body: str, **others: bytes) -> bytes:
     """A Word document; `others` are further entries of its archive, or such in place of its own."""
     names = {"Title": "Title", "Heading1": "heading 1", "Heading2": "heading 2"}
     styles = "".join(_STYLE.format(id=key, name=name) for key, name in names.items())
     relations = _RELATIONS.replace('/officeDocument"', '/styles"').replace("word/document.xml", "styles.xml")
-    with zipfile.ZipFile(buffer := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
-        own = {
-            "[Content_Types].xml": _TYPES,
-            "_rels/.rels": _RELATIONS,
-            "word/_rels/document.xml.rels": relations,
-            "word/styles.xml": _STYLES.format(w=W, styles=styles),
-            "word/document.xml": f'<w:document xmlns:w="{W}"><w:body>{body}</w:body></w:document>',
-        }
-        for name, data in {**own, **others}.items():
-            archive.writestr(name, data)
-    return buffer.getvalue()
+    own = {
+        "[Content_Types].xml": _TYPES,
+        "_rels/.rels": _RELATIONS,
+        "word/_rels/document.xml.rels": relations,
+        "word/styles.xml": _STYLES.format(w=W, styles=styles),
+        "word/document.xml": f'<w:document xmlns:w="{W}"><w:body>{body}</w:body></w:document>',
+    }
+    return zipped(*{**own, **others}.items())
 
 
 def pdf(

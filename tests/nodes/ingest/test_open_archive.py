@@ -7,7 +7,7 @@ import tracemalloc
 import zipfile
 
 import pytest
-from document_files import docx, paragraph, xlsx
+from document_files import docx, paragraph, xlsx, zipped
 
 from groundgraph.core.errors import IngestError
 from groundgraph.ingest.office import load_docx, load_xlsx, open_archive
@@ -15,13 +15,6 @@ from groundgraph.ingest.office import load_docx, load_xlsx, open_archive
 pytestmark = pytest.mark.covers("fault 63")
 
 BOMB = b"<x>" + b" " * 30_000_000 + b"</x>"
-
-
-def zipped(*entries: tuple[str, bytes]) -> bytes:
-    with zipfile.ZipFile(buffer := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in entries:
-            archive.writestr(name, data)
-    return buffer.getvalue()
 
 
 def test_a_bomb_in_a_word_or_excel_file_is_refused_before_it_is_unpacked():

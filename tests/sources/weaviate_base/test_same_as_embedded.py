@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import pytest_asyncio
 from asking import ask, ids
-from filled_base import prepared
+from filled_base import of_parts, prepared
 from weaviate_bases import place_on
 from weaviate_server import WeaviateServer
 
@@ -75,12 +75,7 @@ def pages(document: Document) -> list[Chunk]:
     """The parts of a document with their fields, else its headings."""
     from groundgraph.ingest.chunkers import HeadingChunker
 
-    if not document.parts:
-        return list(HeadingChunker()(document))
-    return [
-        Chunk(document, n, part.start, part.end, (), document.text[part.start : part.end], metadata=part.metadata)
-        for n, part in enumerate(document.parts)
-    ]
+    return of_parts(document) if document.parts else list(HeadingChunker()(document))
 
 
 def several_texts(chunk: Chunk) -> list[str]:
