@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from random import Random
 
@@ -285,27 +284,6 @@ async def test_a_thousand_generated_replies_never_break_a_turn_nor_set_a_filter_
 
 
 # Precedence, cell by cell
-
-STYLES = (None, "conversational", "structured", "hybrid")
-
-
-@pytest.mark.covers("S2")
-@pytest.mark.parametrize("extracted", STYLES)
-async def test_the_style_cascade_cell_by_cell(extracted):
-    """This turn's extracted style, the session's, the run's, the configured one, the legacy mode, conversational."""
-    reply = extraction(output_style=extracted) if extracted else extraction()
-    for configured, mode in itertools.product(STYLES, (None, "llm", "template")):
-        graph, _ = build(
-            Reply(reply),
-            settings={"synthesis": {"style": configured, "mode": mode}},
-            x_extraction={"output_style": {"grounding": "skip"}},
-        )
-        for session, run in itertools.product((None, "structured"), (None, "hybrid")):
-            given = {"messages": [("user", "incidents")], "metadata": {"synthesis_style": session} if session else {}}
-            output = await graph.ainvoke(given, context=Context(style=run))
-            legacy = "structured" if mode == "template" else "conversational"
-            expected = extracted or session or run or configured or legacy
-            assert output["provenance"]["style"]["asked"] == expected, (session, run, configured, mode)
 
 
 @pytest.mark.covers("I8")

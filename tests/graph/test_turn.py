@@ -288,8 +288,9 @@ async def test_the_style_cascade() -> None:
     )
 
     async def used(**metadata: object) -> str:
-        result = await ask(graph, on="t", metadata=metadata)
-        return result["provenance"]["style"]["used"]
+        style = (await ask(graph, on="t", metadata=metadata))["provenance"]["style"]
+        assert style["asked"] == style["used"]
+        return style["used"]
 
     assert await used(wanted=None) == "hybrid"
     assert await used(wanted=None, synthesis_style="structured") == "structured"
