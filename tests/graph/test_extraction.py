@@ -286,7 +286,7 @@ async def test_a_thousand_generated_replies_never_break_a_turn_nor_set_a_filter_
 # Precedence, cell by cell
 
 
-@pytest.mark.covers("I8")
+@pytest.mark.covers("I8", "fault 59")
 @pytest.mark.parametrize("mode", ["static", "template", "extract"])
 @pytest.mark.parametrize("held", [None, "default", "scope"])
 @pytest.mark.parametrize("proposed", [None, "critical", "minor"])

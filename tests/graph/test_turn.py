@@ -97,22 +97,6 @@ async def test_a_template_intent() -> None:
     assert record["intent"]["text_queries"] == [QUESTION, "pumps overview"]
 
 
-@pytest.mark.covers("I8", "fault 59")
-@pytest.mark.parametrize("mode", ["static", "template", "extract"])
-async def test_a_default_filter_wins_in_every_mode(mode: str) -> None:
-    template = 'text_queries: ["{{ message }}"]\nfilters: {docs: {category: security}}\n'
-    intent = {
-        "mode": mode,
-        "template": template if mode == "template" else None,
-        "filters": {"docs": {"category": "security"}} if mode == "static" else {},
-        "default_filters": {"docs": {"category": "operations"}},
-    }
-    graph = build(intent=intent, retrieval={"score_threshold": 0.0})
-    record = (await ask(graph, "OAuth grant types and pump 17"))["provenance"]
-    assert record["intent"]["filters"]["docs"] == {"category": "operations"}
-    assert {row["source_id"] for row in record["results_by_source"]["docs"]} == {"pump"}
-
-
 @pytest.mark.covers("I8", "I10")
 @pytest.mark.parametrize(
     ("condition", "found"),
