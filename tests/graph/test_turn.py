@@ -78,16 +78,6 @@ async def test_the_recursion_limit_is_50_or_less() -> None:
 # Intent
 
 
-@pytest.mark.covers("I6")
-async def test_static_queries_filters_and_message() -> None:
-    intent = {"mode": "static", "text_queries": ["pump 17"], "filters": {"docs": {"category": "operations"}}}
-    record = (await ask(build(intent=intent, retrieval={"score_threshold": 0.0})))["provenance"]
-    assert record["intent"]["text_queries"] == ["pump 17", QUESTION]
-    assert [row["source_id"] for row in record["results_by_source"]["docs"]] == ["pump"]
-    graph = build(intent={**intent, "include_message_as_query": False})
-    assert (await ask(graph))["provenance"]["intent"]["text_queries"] == ["pump 17"]
-
-
 @pytest.mark.covers("I7")
 async def test_a_template_intent() -> None:
     template = 'text_queries:\n  - "{{ message }}"\n  - "{{ metadata[\'topic\'] }} overview"\n'

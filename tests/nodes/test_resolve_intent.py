@@ -194,12 +194,14 @@ async def test_without_a_conversation_nothing_is_prepended():
     assert (await resolved("Tell me more", expand_ambiguous_queries=True))["text_queries"] == ["Tell me more"]
 
 
+@pytest.mark.covers("I6")
 async def test_key_text_queries_and_key_include_message_as_query():
     static = {"mode": "static", "text_queries": ["pump seals"]}
     assert (await resolved("valves", **static))["text_queries"] == ["pump seals", "valves"]
     assert (await resolved("valves", include_message_as_query=False, **static))["text_queries"] == ["pump seals"]
 
 
+@pytest.mark.covers("I6")
 async def test_key_filters():
     filters = {"incidents": {"severity": "minor"}}
     assert (await resolved(mode="static"))["filters"] == {}
