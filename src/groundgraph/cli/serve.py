@@ -83,18 +83,22 @@ def serve(
     if path is not None and "://" not in path and not Path(path).exists():
         raise ConfigurationError([Problem("PATH", f"there is no file or folder '{path}'")])
     settings = find_settings(config)
-    if uploads is None and settings.server.page_uploads:
-        uploads = settings.at(settings.server.page_uploads)
     hosts = () if known.sign_in else LOOPBACK
     # Before the documents are taken in, which may take long.
     with _bound(host, port) as bound:
         if path is not None:
             take_in(settings, path, quiet=as_json)
-        serving = _serve(settings, Served(known, hosts, rate, uploads), bound, opens=open_page, as_json=as_json)
-        if signal.SIGINT in asyncio.run(serving):
+        served = Served(known, hosts, rate, uploads or _uploads(settings))
+        if signal.SIGINT in asyncio.run(_serve(settings, served, bound, opens=open_page, as_json=as_json)):
             raise KeyboardInterrupt
     # SIGTERM is how systemd, Docker and Kubernetes end a server: any other code is a failure to them.
     raise typer.Exit(DONE)
+
+
+def _uploads(settings: Settings) -> Path | None:
+    """Where the configuration keeps what readers drop on the page; None where they may not."""
+    folder = settings.server.page_uploads
+    return settings.at(folder) if folder else None
 
 
 def _refuse_strangers(host: str, known: KnowsUsers) -> None:
