@@ -153,7 +153,7 @@ async def test_turns_without_evidence_have_a_page_too(kind):
     sources, question = {
         "chat": ([policies()], "Hello!"),
         "unavailable": ([down], "How long are records kept?"),
-        "insufficient": ([policies()], "Who wrote Hamlet?"),
+        "insufficient": ([policies()], "Who painted Guernica?"),
         "empty": ([policies()], " "),
     }[kind]
     record = await turn_record(sources, question, limits={"attempts": 1})

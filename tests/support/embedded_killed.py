@@ -44,7 +44,7 @@ class MortalSaver(AsyncSqliteSaver):
     async def aput(self, config: Any, *args: Any, **kwargs: Any) -> Any:
         """As the saver's."""
         put = await super().aput(config, *args, **kwargs)
-        log(self.folder, "spaces", config["configurable"].get("checkpoint_ns", "").split(":")[0] + "\n")
+        log(self.folder, "spaces", config["configurable"].get("checkpoint_ns", "").split(":")[0])
         # Counted by the file: LangGraph gives the parent and the turn each a copy of the saver.
         if len(lines(self.folder, "spaces")) == self.last:
             die()
@@ -57,11 +57,11 @@ def parent(folder: Path, **options: Any) -> Any:
     sources = [LoggedSource(docs(), folder), LoggedSource(notes(), folder)]
 
     async def prepare(_state: Desk) -> dict[str, Any]:
-        log(folder, "steps", "prepare\n")
+        log(folder, "steps", "prepare")
         return {"metadata": {"topic": "oauth"}}
 
     async def close(_state: Desk) -> dict[str, Any]:
-        log(folder, "steps", "close\n")
+        log(folder, "steps", "close")
         return {"messages": [AIMessage("Anything else?", id="closing")]}
 
     builder = StateGraph(Desk)
