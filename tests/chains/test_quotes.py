@@ -20,6 +20,8 @@ from groundgraph.answers.quotes import (
 )
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult, changed
+from groundgraph.text.wording import code_name_stems
+from groundgraph.text.words import fold, stem
 
 pytestmark = pytest.mark.covers("S7")
 
@@ -471,6 +473,18 @@ def test_the_value_of_a_name_is_quoted_though_it_is_short():
     )
     (quote,) = select_quotes("What is the default of max_requests?", [told], limit=1)
     assert quote.text.startswith("Default: 16")
+
+
+def test_a_name_with_capitals_within_is_one_of_code_and_an_abbreviation_is_none():
+    named = "FrameReader, JSONFrame and getFrame, no HTML, CPUs or Frames"
+    assert code_name_stems(named) == tuple((stem(fold(one)),) for one in ("FrameReader", "JSONFrame", "getFrame"))
+
+
+def test_what_stands_below_a_name_of_code_is_quoted_before_what_uses_the_other_words():
+    own = below("FrameReader", "Reads.\n\nThe following arguments are supported:\n\n* `size` - Bytes of a frame.")
+    other = below("Testing a session", "`connect(url, **options)` takes the same set of arguments as `FrameReader`.")
+    (quote,) = select_quotes("What arguments does FrameReader take?", [own, other], limit=1)
+    assert "`size` - Bytes of a frame." in quote.text
 
 
 def test_below_a_heading_that_is_all_that_is_asked_a_sentence_need_not_repeat_it():

@@ -18,6 +18,8 @@ _VERSION = re.compile(r"(?<![\w.])\d+(?:\.\d+)+(?!\w)")
 # What is named with a full stop within it or before it, such as a file, an attribute or a version: `.env`,
 # `httpx.Client`, 4.2.
 _DOTTED = re.compile(r"(?<![\w.])(?:(?:\.[^\W\d_]\w+|[^\W\d_]\w*\.[^\W\d_])(?:\w|\.(?=[^\W\d_]))*|\d+(?:\.\d+)+(?!\w))")
+# Names of code written without underscores: CORSMiddleware, getUser; no abbreviation in the plural, as CPUs is.
+_INNER_CAPITALS = re.compile(r"\b(?=[^\W_]*(?:[a-z][A-Z]|[A-Z]{2}[a-z]{2}))[^\W_]{4,}\b")
 _LETTER_AND_DIGIT = re.compile(r"[^\W\d_][-_/－﹣−]?\d")
 
 
@@ -48,10 +50,11 @@ def dotted_names(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=_KEPT)
 def code_name_stems(text: str) -> tuple[tuple[str, ...], ...]:
-    """The stems of what `text` names with underscores, such as `max_size`, and of versions such as 3.1.0; of those that
-    have several."""
+    """The stems of what `text` names with capitals within, such as GZipMiddleware, and of those that have several with
+    underscores, such as `max_size`, and of versions such as 3.1.0."""
     named = (tuple(stems(name)) for name in (*_JOINED.findall(text), *_DOTTED.findall(text), *_VERSION.findall(text)))
-    return tuple(name for name in named if len(name) > 1)
+    whole = (tuple(stems(name)) for name in _INNER_CAPITALS.findall(text))
+    return (*(name for name in named if len(name) > 1), *filter(None, whole))
 
 
 # A term and what sets it apart from what is told of it: a colon or a dash.

@@ -94,9 +94,9 @@ _SIZES = re.compile(r"different vector dimensions (\d+) and (\d+)")
 # A connection that is refused has words alone, no SQLSTATE; the first that fit count.
 _REFUSED = (
     (re.compile(r"too many c|connection slots"), "53300"),
-    (re.compile(r'database ".*" does not exist'), "3D"),
+    (re.compile(r'database "[^"]*" does not exist'), "3D"),
     (re.compile("permission denied for database"), "28 database"),
-    (re.compile(r'pg_hba\.conf|password|authentication failed|role ".*" (does|is) not'), "28"),
+    (re.compile(r'pg_hba\.conf|password|authentication failed|role "[^"]*" (does|is) not'), "28"),
 )
 # It stays so until somebody changes the configuration, or the rights of its role.
 _LASTING = ("28", "3D", DENIED)
