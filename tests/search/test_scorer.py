@@ -104,6 +104,18 @@ def test_what_is_headed_by_a_name_of_code_comes_before_what_uses_it_whatever_els
     assert reversed_words["a"].lexical < found["a"].lexical
 
 
+def test_what_is_headed_by_a_name_of_one_word_comes_first_and_answers_no_more_for_that():
+    stems = ["argument", "framereader"]
+    question = Question(stems, dict.fromkeys(stems, 2), 30, 8.0, names=[("framereader",)])
+    own, use = ("a", "size byte frame", "set\nframereader"), ("b", "argument framereader", "set\nsession")
+    texts = [own, use, ("a", "frame", "set\nframereader")]
+    found = Scorer(question).best_texts(texts)
+    plain = Scorer(replace(question, names=[])).best_texts(texts)
+    assert found["a"].lexical == pytest.approx(plain["a"].lexical + HEADED)
+    assert found["a"].told == plain["a"].told
+    assert found["b"] == plain["b"]
+
+
 def test_what_is_headed_by_the_subject_comes_before_what_speaks_of_it_more_often():
     question = Question(["migration"], {"migration": 9}, 30, 8.0)
     definition = ("a", "migration are changes of a model that a database is told", "django\nmigration")

@@ -396,7 +396,10 @@ class Scorer:
         self._codes = question.carrying_codes() if rule.by_rarity else []
         self._stems = frozenset(self._weights)
         self._pairs = list(pairwise(question.stems))
-        self._names = [tuple(name) for name in question.names if self._stems.issuperset(name)]
+        names = [tuple(name) for name in question.names if self._stems.issuperset(name)]
+        self._names = [name for name in names if len(name) > 1]
+        # Names of one word, such as GZipMiddleware or GitHub.
+        self._words = [name for name in names if len(name) == 1]
         self._average_length = question.average_length
         self._whole = question.weight or 1.0
         self._subject = frozenset(subject_of(question.stems, question.df))
@@ -424,11 +427,14 @@ class Scorer:
         best: dict[Any, Passage] = {}
         for key, body, above in rows:
             one = self.passage(key, body.split(), stems_in(above))
-            if self._is_headed(above):
+            if self._is_headed(above, self._names):
                 one = self._lifted(one)
+            elif self._words and self._is_headed(above, self._words):
+                # A word is also the name of a product, and its page no answer to all that is asked about it.
+                one = one._replace(lexical=one.lexical + HEADED, own_lexical=one.told)
             known = best.get(key)
             if known:
-                own = max(one.told, known.told) if self._forms else None
+                own = max(one.told, known.told) if self._forms or self._words else None
                 one = Passage(key, max(one.lexical, known.lexical), max(one.share, known.share), own_lexical=own)
             best[key] = one
         return best
@@ -469,8 +475,8 @@ class Scorer:
         score += sum(self._named(name, body) or self._named(name, above) for name in self._names)
         return score / self._whole
 
-    def _is_headed(self, above: str) -> bool:
-        """Whether the lowest heading or the term of an entry says what the question asks about, or is a name of code in
+    def _is_headed(self, above: str, names: Collection[Sequence[str]]) -> bool:
+        """Whether the lowest heading or the term of an entry says what the question asks about, or is one of `names` in
         it, and nothing else: "Refresh tokens" over what answers "What is a refresh token?", which speaks of them less
         often than what uses them."""
         headings, _, terms = above.partition(_ENTRIES)
@@ -478,12 +484,12 @@ class Scorer:
         # The number of a section says nothing of what it is about.
         own, over = list(dropwhile(str.isdecimal, lowest.split())), higher.split()
         said = [term.split("=")[1:] for term in terms.split()]
-        return self._is_topic(own, over) or any(self._is_topic(one, [*over, *own]) for one in said)
+        return self._is_topic(own, over, names) or any(self._is_topic(one, [*over, *own], names) for one in said)
 
-    def _is_topic(self, said: Sequence[str], above: Sequence[str]) -> bool:
+    def _is_topic(self, said: Sequence[str], above: Sequence[str], names: Collection[Sequence[str]]) -> bool:
         own = {self._forms.get(stem, stem) for stem in said}
         about = own <= self._subject and self._subject <= own.union(above)
-        return bool(said) and (about or tuple(said) in self._names)
+        return bool(said) and (about or tuple(said) in names)
 
     def _lifted(self, passage: Passage) -> Passage:
         own = passage.own_lexical
