@@ -78,7 +78,8 @@ class Passage(NamedTuple):
         share: how much of the question its words hold, 0 to 1.
         cosine: of its best text with the question; None without vectors.
         payload: what the store needs to show it.
-        own_lexical: `lexical` without other forms of words that stand nowhere; None where none was searched for.
+        own_lexical: `lexical` without what only orders: other forms of words that stand nowhere, and a heading that is
+            a name of one word; None where there is no such thing.
     """
 
     key: Any

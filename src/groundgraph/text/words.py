@@ -266,7 +266,8 @@ def spelled_forms(word: str) -> tuple[str, ...]:
 @cache
 def stemming() -> str:
     """By what the stems of a text are made: what was stored under another value is not what is searched for now."""
-    kinds = ("stemmer", "script", "fleeting", IRREGULAR, ENDINGS, "stop_words", AMBIGUOUS)
+    # Letters and negations tell a language, and so which words mean nothing.
+    kinds = ("stemmer", "script", "fleeting", IRREGULAR, ENDINGS, "stop_words", AMBIGUOUS, "letters", "negation")
     data = (language_data(language, kind) for language in LANGUAGES for kind in kinds)
     told = [sorted(one) if isinstance(one, frozenset) else one for one in data]
     return hashlib.blake2b(json.dumps([_WORDS, told]).encode(), digest_size=8).hexdigest()
