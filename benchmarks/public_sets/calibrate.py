@@ -146,7 +146,7 @@ def _lines(name: str, found: Sequence[Judged], curve: NDArray[np.float64]) -> li
     import numpy as np
 
     defaults = RetrievalSettings()
-    least, sure = defaults.answerable_threshold or 0.0, defaults.doubt_threshold
+    least, sure = defaults.least_chance(read=False), defaults.doubt_threshold
     chances = 1 / (1 + np.exp(-(_features(found) @ curve[:-1] + curve[-1])))
     by_kind: dict[str, list[tuple[float, float]]] = {}
     for one, chance in zip(found, chances, strict=True):

@@ -26,6 +26,7 @@ from groundgraph.evals.run_queries import Answered
 from groundgraph.settings.search import RetrievalSettings
 
 DEFAULTS = RetrievalSettings()
+LEAST = DEFAULTS.least_chance(read=False)
 FIRST = 10
 
 
@@ -131,7 +132,7 @@ def refusal_rows(wanted: PublicSet, searched: Searched) -> list[Row]:
             own = [one for one in answered if answerable.get(one.query) is kind]
             refused[f"{way}, {name}"] = _mean({one.query: float(_is_refused(one)) for one in own})
             doubted[f"{way}, {name}"] = _mean({one.query: float(_is_doubted(one)) for one in own})
-    measure = f"share of questions refused by default (answerable < {DEFAULTS.answerable_threshold}, or nothing kept)"
+    measure = f"share of questions refused by default (answerable < {LEAST}, or nothing kept)"
     told = (
         f"share of questions whose answer without a model says it may be none (answerable < {DEFAULTS.doubt_threshold})"
     )
@@ -212,7 +213,7 @@ def _doubts(answerable: Mapping[str, bool], strangers: Collection[str]) -> list[
 
 def _is_refused(one: Answered) -> bool:
     kept = any(relevance >= DEFAULTS.score_threshold for relevance in one.relevances)
-    return not kept or one.answerable < (DEFAULTS.answerable_threshold or 0.0)
+    return not kept or one.answerable < LEAST
 
 
 def _is_doubted(one: Answered) -> bool:

@@ -1,4 +1,4 @@
-"""Evidence that does not answer the question: `insufficient` before any model is called (issue 8, S5, S8)."""
+"""Evidence that does not answer: `insufficient`, and where nothing comes near before any model is called (S5, S8)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from groundgraph import InMemorySource, KnowledgeBase, load_settings, register_c
 from groundgraph.core.chain import IngestChains
 from groundgraph.core.document import Document
 from groundgraph.core.embedder import Embedder
+from groundgraph.core.errors import ModelError
 from groundgraph.graph.ingest import ingest_documents
 from groundgraph.ingest.builtin_chains import REGISTRIES, ContentAsMatchingText, ContentAsQualifyingText
 from groundgraph.ingest.chunkers import WholeTextChunker
@@ -85,6 +86,36 @@ async def test_evidence_that_hardly_fits_is_insufficient_and_no_model_is_called(
     record = output["provenance"]
     assert [row["metadata"]["document"] for row in record["results"]] == ["sea"]
     assert record["answerable"] == output["support"]["answerable"]
+
+
+# What its words say would not be quoted as an answer, and a model may find one in it.
+WEAKLY = "Which penguins play football?"
+
+
+async def test_a_model_reads_what_would_not_be_quoted_as_an_answer(tmp_path):
+    model = ScriptedChatModel("None of them, they swim [1].")
+    output = await asked(WEAKLY, await base(tmp_path), model)
+    assert (output["outcome"], output["answer"]) == ("answered", "None of them, they swim [1].")
+    assert 0.05 <= output["support"]["answerable"] < 0.18
+    assert (len(model.calls), output["notes"]) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("settings", "calls"),
+    [
+        ({"retrieval": {"answerable_threshold": 0.18}}, 0),
+        ({"synthesis": {"style": "structured"}}, 0),
+        # What it wrote says that nothing is answered, or it failed.
+        ({"replies": "NO_ANSWER: football"}, 1),
+        ({"replies": ModelError("down")}, 1),
+        ({"replies": ModelError("down"), "synthesis": {"template": "{{ results[0].text }} [1]"}}, 1),
+    ],
+)
+async def test_what_no_model_finds_an_answer_in_is_only_what_comes_closest(tmp_path, settings, calls):
+    model = ScriptedChatModel([settings.pop("replies", "never said")])
+    output = await asked(WEAKLY, await base(tmp_path), model, **settings)
+    assert (output["outcome"], len(model.calls)) == ("insufficient", calls)
+    assert output["answer"].startswith("The evidence may not answer this question. What comes closest:")
 
 
 async def test_evidence_that_fits_is_answered_from(tmp_path):

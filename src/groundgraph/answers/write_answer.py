@@ -419,6 +419,9 @@ def _abstained(task: Assignment, written: Written, templates: AnswerTemplates, n
 
 
 def _instead(task: Assignment, templates: AnswerTemplates, *notes: str) -> Draft:
-    draft = task.structured(templates)
+    """The structured answer in place of a model's: of evidence that only a model could have answered from, what comes
+    closest, and by no template of the user's, which would take it for an answer."""
+    closest = task.ranking["insufficient"]
+    draft = task.structured(templates.built_in() if closest else templates)
     draft["notes"] = [*notes, *draft["notes"]]
-    return draft
+    return {**draft, "outcome": "insufficient"} if closest else draft

@@ -1,7 +1,7 @@
 """What is searched and how: `sources`, `intent`, `retrieval`, its stages, and the cascade of `retriever`."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -234,6 +234,10 @@ def without_embeddings(stages: Any) -> dict[str, Any]:
     return {"use_embeddings": False, "embedder_model": None, "stages": None if stages == ["semantic"] else stages}
 
 
+# Below which chance evidence is quoted as no answer, and not given to a model (`python -m benchmarks L18`).
+LEAST_TO_QUOTE, LEAST_TO_READ = 0.18, 0.05
+
+
 class RetrievalSettings(Section):
     """How much is retrieved and how the sources' results are merged."""
 
@@ -248,12 +252,12 @@ class RetrievalSettings(Section):
         True, description="join neighbouring chunks under one heading, where the source can tell what is between them"
     )
     deduplicate: bool = Field(True, description="keep what several queries or sources found only once")
-    answerable_threshold: float | None = Field(
-        0.18,
-        ge=0,
-        le=1,
+    answerable_threshold: Annotated[float, Field(ge=0, le=1)] | Literal["auto"] | None = Field(
+        "auto",
         description="a turn whose evidence answers the question with less than this probability "
-        "(`support.answerable`) is `insufficient`, and no model writes; null never decides",
+        "(`support.answerable`) is `insufficient`, and no model writes; null never decides; auto: "
+        f"{LEAST_TO_QUOTE} where the evidence is quoted, {LEAST_TO_READ} where a model reads it and can say that it "
+        "answers nothing",
     )
     doubt_threshold: float = Field(
         0.5,
@@ -270,6 +274,13 @@ class RetrievalSettings(Section):
     scope_filters: dict[str, dict[str, str]] = Field(
         {}, description="per source and field, where the value comes from: context.NAME or user.NAME"
     )
+
+    def least_chance(self, *, read: bool) -> float:
+        """The least chance to answer the question with which evidence is quoted, or `read` by a model that can say
+        that it answers nothing; 0 where it never decides."""
+        if self.answerable_threshold == "auto":
+            return LEAST_TO_READ if read else LEAST_TO_QUOTE
+        return self.answerable_threshold or 0.0
 
 
 # `sources`: what is searched.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from groundgraph.answers.agreement import (
     answerable,
@@ -102,13 +102,13 @@ class Judge:
         held = _judgement(view, known, judged)
         apart = [pair for at, pair in enumerate(pairs) if at not in others]
         held = replace(held, parts=_parts(view, apart, judged), shown=judged(_shown(apart)))
-        good = not held.decides or self._good_enough(held.chance)
+        worth = self._worth(view, held)
         # What tells of things with another number answers nothing, but may be of use to a model.
         whole = [ref for at, (ref, one) in enumerate(pairs) if at not in others and not one.metadata.get(NEEDS)]
-        stay = whole if good or self._shows_closest(view) else []
+        stay = whole if worth != "closest" or self._shows_closest(view) else []
         why = {ref[0]: NEEDS for ref in view.refs} | {ref[0]: "answerable" for ref in whole}
         why |= {view.refs[at][0]: OTHER_VALUE for at in others}
-        ranking = self._ranking(view, held, found=bool(stay), good=good)
+        ranking = self._ranking(view, held, worth, found=bool(stay))
         if stay and (ranking["style"] == "structured" or not self.has_model):
             ranking["nearness"] = await self._nearness(view, [pair for pair in pairs if pair[0] in stay])
         if values:
@@ -156,8 +156,8 @@ class Judge:
         asks = self.settings.synthesis.ask_back
         return asks.fields if asks else ()
 
-    def _ranking(self, view: View, held: _Judgement, *, found: bool, good: bool) -> Ranking:
-        style = self._style(view, found=found) if good or not found else "structured"
+    def _ranking(self, view: View, held: _Judgement, worth: Worth, *, found: bool) -> Ranking:
+        style = "structured" if found and worth == "closest" else self._style(view, found=found)
         ranking: Ranking = {
             **view.ranking, "answerable": _told_chance(held, view), "style": style, "doubt": None, "doubted": None,
             "insufficient": False,
@@ -167,7 +167,7 @@ class Judge:
             ranking |= {"needs": held.needs, "style": "structured" if found else None}
         if not found:
             ranking["clusters"] = []
-        elif not good:
+        elif worth != "answer":
             ranking |= {"doubt": missing_words(question_of(held.asked), held.shown), "insufficient": True}
         elif held.decides:
             ranking |= self._doubts(held, view)
@@ -195,7 +195,7 @@ class Judge:
         a table that is named may not be meant, unless something has to be computed."""
         retrieval = self.settings.retrieval
         computing = any(one["function"] != "rows" for one in needs)
-        return retrieval.doubt_threshold if computing else retrieval.answerable_threshold or 0.0
+        return retrieval.doubt_threshold if computing else retrieval.least_chance(read=False)
 
     def _doubts_of_pieces(self, held: _Judgement, view: View) -> Any:
         """What changes where the words of the question stand in pieces that still do not answer it: in rows that it
@@ -226,8 +226,16 @@ class Judge:
         return {"doubt": [without_connective(part).strip(" ?.,;")], "doubted": "by_part"} if part else {}
 
     def _good_enough(self, chance: float) -> bool:
-        least = self.settings.retrieval.answerable_threshold
-        return least is None or chance >= least
+        return chance >= self.settings.retrieval.least_chance(read=False)
+
+    def _worth(self, view: View, held: _Judgement) -> Worth:
+        """What the evidence is worth. A model is given some that would not be quoted as an answer: it reads, where the
+        judgement only compares words, and can say that nothing is answered."""
+        if not held.decides or self._good_enough(held.chance):
+            return "answer"
+        parts = parting_words(view.state["turn"]["question"], self.settings.fast_path.recognised)
+        reads = self.has_model and not parts and self._style(view, found=True) != "structured"
+        return "to_read" if reads and held.chance >= self.settings.retrieval.least_chance(read=True) else "closest"
 
     def _shows_closest(self, view: View) -> bool:
         """Whether evidence that is not good enough is shown: something was asked, no model may answer without it, no
@@ -263,6 +271,8 @@ def _told_chance(held: _Judgement, view: View) -> float:
     return 1.0 if is_read else round(held.chance, 4)
 
 
+# An answer, something that only a model may find an answer in, or no more than what comes closest.
+Worth = Literal["answer", "to_read", "closest"]
 # Gives evidence as it is judged.
 Named = Callable[[Sequence[SourceResult]], list[SourceResult]]
 
