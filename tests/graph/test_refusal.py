@@ -168,6 +168,10 @@ async def test_the_retrieval_graph_refuses_the_same_evidence(tmp_path):
     graph = retrieval_graph(load_settings(settings))
     found = await graph.ainvoke({"question": HARDLY})
     assert (found["outcome"], found["evidence"], found["context"]) == ("insufficient", [], "")
+    assert found["provenance"]["answerable"] < 0.05
+    # Whoever asks for a context reads it.
+    found = await graph.ainvoke({"question": WEAKLY})
+    assert (found["outcome"], len(found["evidence"])) == ("answered", 1)
     assert found["provenance"]["answerable"] < 0.18
     await graph.resources.close()
 

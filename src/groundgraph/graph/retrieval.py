@@ -76,7 +76,7 @@ def compiled_retrieval(resources: Resources, checkpointer: Any, store: BaseStore
         RetrievalState, context_schema=Context, input_schema=TurnInput, output_schema=RetrievalOutput
     )
     builder.add_node("begin_turn", begin_turn(settings, prompts, evidence, list(resources.sources)))
-    add_retrieval(builder, resources, reply="give_context")
+    add_retrieval(builder, resources, reply="give_context", reader="caller")
     builder.add_node("give_context", give_context(settings, prompts, evidence))
     builder.add_edge(START, "begin_turn")
     builder.add_edge("process_results", "give_context")

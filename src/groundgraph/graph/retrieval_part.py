@@ -19,7 +19,7 @@ from groundgraph.core.turn_values import Draft, Ranking, Retrieval, RetrievalTas
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.works import WORKS, works_of
 from groundgraph.nodes.node import Node
-from groundgraph.nodes.process_results import process_results
+from groundgraph.nodes.process_results import Reader, process_results
 from groundgraph.nodes.resolve_intent import resolve_intent
 from groundgraph.nodes.retrieve_source import ComputeAnswer, RetrieveSourceInput, retrieve_source
 from groundgraph.settings.context import DIALOGUE_STATE
@@ -31,11 +31,14 @@ if TYPE_CHECKING:
     from groundgraph.nodes.node import StageInput, StageUpdate
 
 
-def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources, *, reply: str) -> None:
+def add_retrieval(
+    builder: StateGraph[Any, Any, Any, Any], resources: Resources, *, reply: str, reader: Reader | None
+) -> None:
     """Adds `resolve_intent`, `retrieve_source`, `process_results` and the configured stages before them, wired to each
     other and to `begin_turn`, from where a turn that has its reply goes to the step `reply`.
 
-    The caller leads away from `process_results`, which decides how the turn is answered.
+    The caller leads away from `process_results`, which decides how the turn is answered, for the `reader` of what is
+    found.
     """
     settings = resources.settings
     builder.add_node(
@@ -47,7 +50,7 @@ def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources,
         retrieve_source(settings, resources.sources, resources.schemas, resources.evidence, _computing(resources)),
         input_schema=RetrieveSourceInput,
     )
-    parts, works = works_of(resources)
+    parts, works = works_of(resources, reader)
     names = [name for name in WORKS if any(name in own for own in works.values())]
     told = {"works": ", ".join(names)}
     builder.add_node("process_results", process_results(parts, works), metadata=told)

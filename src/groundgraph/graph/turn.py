@@ -99,7 +99,7 @@ def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
         TurnState, context_schema=Context, input_schema=TurnInput, output_schema=TurnOutput
     )
     builder.add_node("begin_turn", begin_turn(settings, prompts, evidence, list(resources.sources)))
-    add_retrieval(builder, resources, reply="record_turn")
+    add_retrieval(builder, resources, reply="record_turn", reader="model" if model else None)
     builder.add_node("answer_structured", answer_structured(settings, templates, evidence))
     builder.add_node("answer_conversational", answer_conversational(settings, templates, evidence, model))
     builder.add_node("answer_hybrid", answer_hybrid(settings, templates, evidence, model))

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from groundgraph.core.turn_values import RetrievalPath
 from groundgraph.graph.resources import Resources
-from groundgraph.nodes.process_results import Work, WorkParts
+from groundgraph.nodes.process_results import Reader, Work, WorkParts
 from groundgraph.sources.contract import joins
 from groundgraph.tracing.tracing import traced_work
 
@@ -32,7 +32,7 @@ WORKS: dict[str, Callable[[WorkParts], bool]] = {
 """The file of a work holds a function of its name; one that no path needs is not loaded."""
 
 
-def works_of(resources: Resources) -> tuple[WorkParts, dict[RetrievalPath, dict[str, Work]]]:
+def works_of(resources: Resources, reader: Reader | None) -> tuple[WorkParts, dict[RetrievalPath, dict[str, Work]]]:
     """What the works of a graph are made of, and those of each path of retrieval by name, in their order."""
     parts = WorkParts(
         settings=resources.settings,
@@ -43,6 +43,7 @@ def works_of(resources: Resources) -> tuple[WorkParts, dict[RetrievalPath, dict[
         rerankers=resources.rerankers,
         clustering=resources.clustering,
         embedder=resources.embedder,
+        reader=reader,
     )
     return parts, {path: _works(replace(parts, path=path)) for path in resources.settings.paths}
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NotRequired, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeVar
 
 from langchain_core.messages import AnyMessage
 from langgraph.runtime import Runtime
@@ -101,9 +101,14 @@ class RankingInput(TypedDict, total=False):
     bodies: dict[str, EvidenceRecord]
 
 
+Reader = Literal["model", "caller"]
+"""Who reads what is found: the model that writes the answer, or whoever asked for a context."""
+
+
 @dataclass(frozen=True)
 class WorkParts:
-    """What works are made of: what a graph has, and one of its paths of retrieval."""
+    """What works are made of: what a graph has, one of its paths of retrieval, and who reads what is found, if it is
+    not just quoted."""
 
     settings: Settings
     sources: Mapping[str, GroundedSource]
@@ -114,6 +119,7 @@ class WorkParts:
     clustering: Sequence[ClusterMethod]
     embedder: Embedder | None = None
     path: RetrievalPath = "cascade"
+    reader: Reader | None = None
 
     @property
     def way(self) -> ResultProcessingSettings:

@@ -35,7 +35,7 @@ from groundgraph.core.embedder import Embedder
 from groundgraph.core.evidence import NEEDS, SourceResult, changed, is_stated
 from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import Needs, Ranking, Ref
-from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, paid_call, parts_of
+from groundgraph.nodes.process_results import Change, RankingInput, Reader, View, Work, WorkParts, paid_call, parts_of
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.bounds import within_turn
 from groundgraph.settings.settings import Settings
@@ -69,7 +69,7 @@ def judge_evidence(parts: WorkParts) -> Work:
     question names does not."""
     limit = parts.settings.deadlines.model
     background = BackgroundCosine(parts.embedder, limit) if parts.embedder else None
-    return Judge(parts.settings, parts.prompts, background, has_model=parts.chat_model is not None)
+    return Judge(parts.settings, parts.prompts, background, parts.reader)
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ class Judge:
         settings: what the graph was built with.
         prompts: the notes.
         background: of the embedding model, if there is one.
-        has_model: whether a model could answer from general knowledge.
+        reader: of the evidence, if it is not just quoted.
     """
 
     settings: Settings
     prompts: Prompts
     background: BackgroundCosine | None
-    has_model: bool
+    reader: Reader | None
 
     async def __call__(self, view: View) -> Change:
         """The style that writes the answer; of evidence that is not good enough, only what comes closest is shown."""
@@ -109,7 +109,8 @@ class Judge:
         why = {ref[0]: NEEDS for ref in view.refs} | {ref[0]: "answerable" for ref in whole}
         why |= {view.refs[at][0]: OTHER_VALUE for at in others}
         ranking = self._ranking(view, held, worth, found=bool(stay))
-        if stay and (ranking["style"] == "structured" or not self.has_model):
+        quoted = self.reader is None or (self.reader == "model" and ranking["style"] == "structured")
+        if stay and quoted:
             ranking["nearness"] = await self._nearness(view, [pair for pair in pairs if pair[0] in stay])
         if values:
             note = self.prompts.note("earlier_value", view.turn["language"], values=", ".join(sorted(values)))
@@ -226,15 +227,15 @@ class Judge:
         return {"doubt": [without_connective(part).strip(" ?.,;")], "doubted": "by_part"} if part else {}
 
     def _good_enough(self, chance: float) -> bool:
-        return chance >= self.settings.retrieval.least_chance(read=False)
+        return chance >= self.settings.retrieval.least_chance(read=self.reader == "caller")
 
     def _worth(self, view: View, held: _Judgement) -> Worth:
-        """What the evidence is worth. A model is given some that would not be quoted as an answer: it reads, where the
-        judgement only compares words, and can say that nothing is answered."""
+        """What the evidence is worth. Who reads is given some that would not be quoted as an answer: the judgement
+        only compares words, and a model can say that nothing is answered."""
         if not held.decides or self._good_enough(held.chance):
             return "answer"
         parts = parting_words(view.state["turn"]["question"], self.settings.fast_path.recognised)
-        reads = self.has_model and not parts and self._style(view, found=True) != "structured"
+        reads = self.reader == "model" and not parts and self._style(view, found=True) != "structured"
         return "to_read" if reads and held.chance >= self.settings.retrieval.least_chance(read=True) else "closest"
 
     def _shows_closest(self, view: View) -> bool:
@@ -255,7 +256,7 @@ class Judge:
             return asked_style(view.state["intent"], view.state.get("metadata", {}), view.options)
         if view.turn["small_talk"]:
             return None
-        may_invent = self.has_model and view.options.allow_parametric is True
+        may_invent = self.reader == "model" and view.options.allow_parametric is True
         return "conversational" if may_invent and _is_uncovered(view) else None
 
 
