@@ -45,6 +45,18 @@ def result(content: str, headings: list[str] | None = None) -> SourceResult:
     return SourceResult(content, "id", "docs", "memory", metadata={"headings": headings} if headings else {})
 
 
+def test_the_best_of_a_source_is_not_behind_those_of_others_because_they_come_first():
+    # As results are merged by turns: the best of each source, then the second best.
+    texts = ["The tokens expire with the season of the fair.", *(f"Hall {one} is empty." for one in range(8))]
+    others = [changed(result(text), source_name=f"s{place}") for place, text in enumerate(texts)]
+    answer = changed(result("Access tokens expire after one hour by default."), source_name="manual")
+    assert select_quotes("After which hour do access tokens expire?", [*others, answer])[0].label == len(others) + 1
+    # Within a source what it found later counts less.
+    clock = "Access tokens expire after one hour, and the clock tells."
+    repeated = [changed(one, source_name="manual", content=f"{at}. {clock}") for at, one in enumerate([answer] * 9)]
+    assert select_quotes("When do access tokens expire?", repeated)[0].label == 1
+
+
 @given(EVIDENCE, QUESTIONS)
 def test_quotes_are_verbatim_blocks_of_the_evidence_with_its_label(contents, question):
     quotes = select_quotes(question, [result(content) for content in contents])

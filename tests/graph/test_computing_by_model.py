@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from shop_database import RELATIONS, shop
 
-from groundgraph import load_settings, turn_graph
+from groundgraph import InMemorySource, load_settings, turn_graph
 from groundgraph.answers.propose_computation import read_proposal
 from groundgraph.core.computation import ComputableTable
 from groundgraph.core.errors import FilterInvalid, ModelError
@@ -133,6 +133,32 @@ async def test_a_date_is_not_guessed_where_the_words_name_none_of_several(tmp_pa
 async def test_a_model_that_has_none_or_fails_leaves_it_insufficient(tmp_path, reply):
     output = await _asked(tmp_path, QUESTION, reply)
     assert (output["outcome"], output["asked"]) == ("insufficient", 1)
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome"), [("Four days, by road [1].", "answered"), ("NO_ANSWER: a total", "insufficient")]
+)
+async def test_a_model_reads_the_texts_beside_rows_that_it_could_only_count(tmp_path, reply, outcome):
+    model = ScriptedChatModel(
+        rules=[
+            Rule("Write search queries", "total amount of days of orders by road"),
+            Rule("has to be computed over the rows", json.dumps(NOTHING)),
+        ],
+        default=reply,
+    )
+    road = "Orders that go by road are on their way for four days. Bulky orders take longer than small ones."
+    graph = turn_graph(
+        load_settings({}),
+        sources=[
+            SqlSource(shop(tmp_path), name="shop", tables=["orders"], relations=RELATIONS),
+            InMemorySource([road, "The amount of salt in bread is two parts in a hundred."], name="texts"),
+        ],
+        chat_model=model,
+    )
+    output = await graph.ainvoke({"messages": [HumanMessage("What is the total amount of days of orders by road?")]})
+    await graph.resources.close()
+    assert output["outcome"] == outcome
+    assert {row["source_name"] for row in output["provenance"]["results"]} == {"texts"}
 
 
 async def test_filters_of_the_configuration_hold_for_what_is_computed_too(tmp_path):

@@ -179,10 +179,13 @@ def candidates_of(
     found: dict[str, Candidate] = {}
     most = 0.0
     gains = _headed(asked, evidence)
+    of_source: dict[str, list[SourceResult]] = {}
     for label, result in enumerate(evidence if asked.weights else (), 1):
+        own = of_source.setdefault(result.source_name, [])
+        own.append(result)
         if among and label not in among:
             continue
-        for candidate in _candidates_in(label, result, asked, evidence[0], cut * most, gains.get(label, 0.0)):
+        for candidate in _candidates_in(label, own, asked, cut * most, gains.get(label, 0.0)):
             found.setdefault(candidate.text, candidate)
             if candidate.score >= share:
                 most = max(most, candidate.worth)
@@ -214,8 +217,9 @@ def _is_headed(asked: Asked, above: frozenset[str], headings: Sequence[frozenset
 
 
 def _candidates_in(
-    label: int, result: SourceResult, asked: Asked, first: SourceResult, least: float, headed: float
+    label: int, own: Sequence[SourceResult], asked: Asked, least: float, headed: float
 ) -> list[Candidate]:
+    result = own[-1]
     content, shape = result.content, Shape.of(result)
     under, headings = _under(*_names(result), shape.heading)
     # "How many" alone in a heading is no sign that it has what "How many suppliers?" asks for.
@@ -225,7 +229,7 @@ def _candidates_in(
     closest = max(cosines, default=0.0)
     if not named and not any(weights) and closest < NEAR_ENOUGH:
         return []
-    discount = _discount(label, result, first)
+    discount = _discount(own)
     about = headed + (ABOUT * max(_likeness(heading, asked.stems) for heading in headings) if named else 0.0)
     held_by_one = max(weights, default=0.0) / asked.total + asked.marked(content, shape.heading)
     own_sentences = sentences_of(content, shape.running)
@@ -274,13 +278,12 @@ def hidden_in(result: SourceResult) -> Iterator[tuple[int, int, bool]]:
         yield start, end, False
 
 
-def _discount(label: int, result: SourceResult, first: SourceResult) -> float:
-    """What counts of the evidence with `label`: by its place, or by its score where that was close to the first one's,
-    which is on the same scale when both are from one source."""
-    by_place = 1 / (1 + RANK_DISCOUNT * (label - 1))
-    if result.source_name != first.source_name or not result.score or not first.score or first.score < 0:
-        return by_place
-    return min(1.0, max(by_place, result.score / first.score))
+def _discount(own: Sequence[SourceResult]) -> float:
+    """What counts of the last piece of evidence of `own`, all of one source so far: by its place among them, or by its
+    score where that was close to the first one's."""
+    by_place = 1 / (1 + RANK_DISCOUNT * (len(own) - 1))
+    last, first = own[-1].score, own[0].score
+    return by_place if not last or not first or first < 0 else min(1.0, max(by_place, last / first))
 
 
 def stems_above(result: SourceResult) -> frozenset[str]:

@@ -110,7 +110,7 @@ QUESTIONS = (
         cites=(PACKAGES,),
     ),
     Question(
-        "How is a blocking call kept from holding up the event loop?",
+        "How does aiosqlite keep from blocking the event loop, and where do blocking calls of a chain run?",
         "An answer that rests on two sources.",
         "answered",
         cites=(PACKAGES, GROUNDGRAPH),

@@ -69,7 +69,8 @@ def judge_evidence(parts: WorkParts) -> Work:
     question names does not."""
     limit = parts.settings.deadlines.model
     background = BackgroundCosine(parts.embedder, limit) if parts.embedder else None
-    return Judge(parts.settings, parts.prompts, background, parts.reader)
+    least = {read: parts.settings.retrieval.least_chance(read=read) for read in (False, True)}
+    return Judge(parts.settings, parts.prompts, background, parts.reader, least)
 
 
 @dataclass(frozen=True)
@@ -81,12 +82,14 @@ class Judge:
         prompts: the notes.
         background: of the embedding model, if there is one.
         reader: of the evidence, if it is not just quoted.
+        least: the chance to answer with which evidence is quoted (False) or read (True).
     """
 
     settings: Settings
     prompts: Prompts
     background: BackgroundCosine | None
     reader: Reader | None
+    least: Mapping[bool, float]
 
     async def __call__(self, view: View) -> Change:
         """The style that writes the answer; of evidence that is not good enough, only what comes closest is shown."""
@@ -103,8 +106,14 @@ class Judge:
         apart = [pair for at, pair in enumerate(pairs) if at not in others]
         held = replace(held, parts=_parts(view, apart, judged), shown=judged(_shown(apart)))
         worth = self._worth(view, held)
+        # A model would take rows that were found for all that there are, and count them.
+        unread = held.computing if worth == "to_read" else frozenset[str]()
         # What tells of things with another number answers nothing, but may be of use to a model.
-        whole = [ref for at, (ref, one) in enumerate(pairs) if at not in others and not one.metadata.get(NEEDS)]
+        whole = [
+            ref
+            for at, (ref, one) in enumerate(pairs)
+            if at not in others and not one.metadata.get(NEEDS) and one.source_name not in unread
+        ]
         stay = whole if worth != "closest" or self._shows_closest(view) else []
         why = {ref[0]: NEEDS for ref in view.refs} | {ref[0]: "answerable" for ref in whole}
         why |= {view.refs[at][0]: OTHER_VALUE for at in others}
@@ -163,7 +172,7 @@ class Judge:
             **view.ranking, "answerable": _told_chance(held, view), "style": style, "doubt": None, "doubted": None,
             "insufficient": False,
         }  # fmt: skip
-        if held.needs and held.stated < self._least_stated(held.needs):
+        if worth != "to_read" and self._is_open(held):
             # A model could only make the number up.
             ranking |= {"needs": held.needs, "style": "structured" if found else None}
         if not found:
@@ -194,9 +203,8 @@ class Judge:
     def _least_stated(self, needs: Sequence[Needs]) -> float:
         """How likely other evidence has to answer, to be the answer though a source did not understand the question:
         a table that is named may not be meant, unless something has to be computed."""
-        retrieval = self.settings.retrieval
         computing = any(one["function"] != "rows" for one in needs)
-        return retrieval.doubt_threshold if computing else retrieval.least_chance(read=False)
+        return self.settings.retrieval.doubt_threshold if computing else self.least[False]
 
     def _doubts_of_pieces(self, held: _Judgement, view: View) -> Any:
         """What changes where the words of the question stand in pieces that still do not answer it: in rows that it
@@ -227,16 +235,24 @@ class Judge:
         return {"doubt": [without_connective(part).strip(" ?.,;")], "doubted": "by_part"} if part else {}
 
     def _good_enough(self, chance: float) -> bool:
-        return chance >= self.settings.retrieval.least_chance(read=self.reader == "caller")
+        return chance >= self.least[self.reader == "caller"]
 
     def _worth(self, view: View, held: _Judgement) -> Worth:
         """What the evidence is worth. Who reads is given some that would not be quoted as an answer: the judgement
         only compares words, and a model can say that nothing is answered."""
-        if not held.decides or self._good_enough(held.chance):
+        good = not held.decides or self._good_enough(held.chance)
+        computes = self._is_open(held)
+        if good and not computes:
             return "answer"
         parts = parting_words(view.state["turn"]["question"], self.settings.fast_path.recognised)
         reads = self.reader == "model" and not parts and self._style(view, found=True) != "structured"
-        return "to_read" if reads and held.chance >= self.settings.retrieval.least_chance(read=True) else "closest"
+        if reads and held.read >= self.least[True]:
+            return "to_read"
+        return "answer" if good else "closest"
+
+    def _is_open(self, held: _Judgement) -> bool:
+        """Whether something would have to be computed that no source did, and no other evidence states."""
+        return bool(held.needs) and held.stated < self._least_stated(held.needs)
 
     def _shows_closest(self, view: View) -> bool:
         """Whether evidence that is not good enough is shown: something was asked, no model may answer without it, no
@@ -291,6 +307,8 @@ class _Judgement:
         decides: whether the chance decides if it stays.
         needs: what else was found: what says only that a number would have to be computed, and no source did.
         stated: how likely evidence of a source that says no such thing answers the question.
+        read: the same, should a model read it.
+        computing: the sources that say so.
         parts: of several questions in the message, how likely each is answered.
         shown: the evidence with what tells of other things than are asked about: a word that it holds is not missing.
     """
@@ -303,6 +321,8 @@ class _Judgement:
     decides: bool
     needs: list[Needs]
     stated: float
+    read: float
+    computing: frozenset[str]
     parts: Mapping[str, float] = field(default_factory=dict)
     shown: Sequence[SourceResult] = ()
 
@@ -330,18 +350,20 @@ def _judgement(view: View, known: Sequence[tuple[Ref, SourceResult]], named: Nam
     asked = max(chances, key=lambda question: chances[question])
     results = fitting[asked]
     # Rows are no answer where their own source says that something would have to be computed over them.
-    computing = {result.source_name for result in asking}
+    computing = frozenset(result.source_name for result in asking)
     others = [result for result in results if result.source_name not in computing] if computing else results
     if any(result.metadata["needs"] == "exclusion" for result in asking):
         # What a text says of something is not for which rows it does not hold.
         others = []
-    stated = _stated(asked, others, language, leans) if computing else chances[asked]
+    read = _chance(asked, others, language, leans) if computing else chances[asked]
+    # What would have to be computed is not stated where a third of the question is missing.
+    stated = 0.0 if computing and lacks_much(asked, others) else read
     own, own_chance = asked, chances[asked]
     if asked not in message and _is_by_model(view.state["intent"], asked):
         fits = named(_with_fits(evidence, view, standing))
         own, own_chance = standing, max(chances.get(message, 0.0), _chance(standing, fits, language, leans))
     decides, needs = _decides(view, results), list(map(_needs, asking))
-    return _Judgement(results, own, asked, chances[asked], own_chance, decides, needs, stated)
+    return _Judgement(results, own, asked, chances[asked], own_chance, decides, needs, stated, read, computing)
 
 
 def _parts(view: View, found: Sequence[tuple[Ref, SourceResult]], named: Named) -> dict[str, float]:
@@ -398,11 +420,6 @@ def _chance(question: str, results: Sequence[SourceResult], language: str, leans
         return chance
     by_words = [changed(result, scores=_without_cosine(result.scores)) for result in results]
     return max(chance, answerable(question, by_words, language))
-
-
-def _stated(question: str, results: Sequence[SourceResult], language: str, leans: bool) -> float:
-    """The chance that `results` state what would have to be computed: none where a third of `question` is missing."""
-    return 0.0 if lacks_much(question, results) else _chance(question, results, language, leans)
 
 
 def _without_cosine(scores: Mapping[str, float]) -> Mapping[str, float]:

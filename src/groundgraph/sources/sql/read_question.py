@@ -274,15 +274,15 @@ def _says_kind(read: Reading, cue: Cue) -> bool:
 
 def needed_instead(said: str, language: Language, shape: TableShape, vocabulary: Vocabulary) -> str:
     """What a question needs that rules out a value, or sets it as a limit: the rows that do not have it, as in "not
-    open", "all but the open ones" and "below high", or have none, as in "no locker", or a comparison, as in "below the
-    reorder level". An empty text for any other."""
+    open" and "all but the open ones", or have none, as in "no locker", or a comparison, as in "below high" and "below
+    the reorder level". An empty text for any other."""
     if _denies_value(said, language, shape, vocabulary):
         return "exclusion"
     for limit, rest in _turns(said, language):
         asked = _directly_behind(rest)
         found = value_at(asked, 0, rest, vocabulary)[1] if asked else {}
         if any(not limit or _has_order(*one, stems(said)) for one in found.items()):
-            return "exclusion"
+            return "comparison" if limit else "exclusion"
         if limit and _begins_with_amount(asked, shape):
             return "comparison"
     return ""
