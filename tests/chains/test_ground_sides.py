@@ -41,6 +41,12 @@ def _kept(question: str, filters: dict) -> dict:
         ("incidents until March 2026", {"opened": {"gte": "2026-03-01"}}),
         # Half of a range says the opposite.
         ("Critical incidents in 2026", {"opened": {"gte": "2025-01-01", "lt": "2026-01-01"}}),
+        # A day at which a period begins or ends is not what was asked for.
+        ("incidents in March 2026", {"opened": "2026-03-31"}),
+        ("incidents not in March 2026", {"opened": {"not": "2026-03-01"}}),
+        ("incidents on 31 March 2026", {"opened": "2026-04-01"}),
+        ("incidents until 31 March 2026", {"opened": "2026-03-31"}),
+        ("incidents before 1 March 2026 and on 5 May 2026", {"opened": {"gte": "2026-03-01", "lte": "2026-05-05"}}),
         ("incidents that cost over 50", {"cost": {"lt": 50}}),
         ("incidents that cost over 50", {"cost": 50}),
         ("pump incidents", {"severity": {"not": "critical"}}),
@@ -64,6 +70,8 @@ def test_what_contradicts_the_words_is_dropped(question, filters):
         ("incidents until March 2026", {"opened": {"lte": "2026-03-31"}}),
         ("incidents not before March 2026", {"opened": {"gte": "2026-03-01"}}),
         ("incidents from March to May 2026", {"opened": {"gte": "2026-03-01", "lte": "2026-05-31"}}),
+        ("incidents between 1 March 2026 and 5 May 2026", {"opened": {"gte": "2026-03-01", "lte": "2026-05-05"}}),
+        ("incidents on 31 March 2026", {"opened": "2026-03-31"}),
         ("incidents that cost no more than 50", {"cost": {"lte": 50}}),
         ("incidents that cost 50 or more", {"cost": {"gte": 50}}),
         ("incidents that are not critical", {"severity": {"not": "critical"}}),

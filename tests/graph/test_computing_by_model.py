@@ -173,6 +173,7 @@ async def test_a_question_that_needs_no_computation_asks_for_none(tmp_path):
 
 TWO = ("orders", "open orders")
 COUNT = {"table": "orders", "function": "count"}
+DISTINCT = {"table": "orders", "function": "distinct", "field": "customer"}
 
 
 @pytest.mark.parametrize(
@@ -198,6 +199,19 @@ COUNT = {"table": "orders", "function": "count"}
         ("What is the highest amount of the orders?", {**SUM, "function": "min"}),
         ("What is the total amount of orders opened in 2026?", {**SUM, "filters": {"opened": {"lt": "2026-01-01"}}}),
         ("What is the total amount of orders with amount 20?", {**SUM, "filters": {"amount": {"gt": 20}}}),
+        # One day of the period, or one at its end, is not the period.
+        ("How many orders were opened in March 2026?", {**COUNT, "filters": {"opened": "2026-03-31"}}),
+        ("How many orders were opened until 31 March 2026?", {**COUNT, "filters": {"opened": "2026-03-31"}}),
+        ("How many orders were opened on 31 March 2026?", {**COUNT, "filters": {"opened": "2026-04-01"}}),
+        # One number has no order and leaves no groups out, whatever a model fills in.
+        ("What is the largest amount of the orders?", {**SUM, "order": "largest", "limit": 1}),
+        ("What is the largest amount of the orders?", {**SUM, "function": "min", "order": "largest"}),
+        ("Which customer has the most orders?", {**COUNT, "order": "largest", "limit": 1}),
+        ("What are the 3 largest amounts of the orders?", {**SUM, "function": "max", "limit": 3}),
+        ("How many orders have amount 50?", {**COUNT, "field": "amount"}),
+        # Of every customer there is one customer; and all groups are asked for.
+        ("Which customer has the most orders?", {**DISTINCT, "group_by": ["customers.name"], "order": "largest"}),
+        ("How many orders are there for each status?", {**COUNT, "group_by": ["status"], "limit": 1}),
     ],
 )
 async def test_a_proposal_that_leaves_out_what_the_words_ask_for_is_refused(tmp_path, question, proposal):
@@ -248,6 +262,13 @@ async def test_what_is_refused_twice_is_told_to_be_missing(tmp_path):
             "70.0",
         ),
         ("How many pieces were ordered in total?", {**SUM, "field": "pieces"}, ": 8 "),
+        ("How many orders have at least 2 pieces?", {**COUNT, "filters": {"pieces": {"gte": 2}}}, ": 3 "),
+        ("What is the largest amount of the orders?", {**SUM, "function": "max", "order": "largest", "limit": 1}, "70"),
+        (
+            "How many orders were opened between 1 March 2026 and 31 March 2026?",
+            {**COUNT, "filters": {"opened": {"gte": "2026-03-01", "lte": "2026-03-31"}}},
+            ": 2 ",
+        ),
     ],
 )
 async def test_a_proposal_that_accounts_for_every_word_is_run(tmp_path, question, proposal, told):

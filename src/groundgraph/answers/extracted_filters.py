@@ -303,7 +303,7 @@ _SIGNS = {"≥": "at least", ">=": "at least", "≤": "at most", "<=": "at most"
 _AND_MORE = re.compile(r"(?<=\d)\+")
 _NEXT_CLAUSE = re.compile(r"(?<![,;:.!?()–—])[,;:.!?()–—]++(?=\s|$)|\n")
 # So many words before a value, and behind it, may say on which side of it.
-_BEFORE, _BEHIND = 4, 2
+_BEFORE, _BEHIND, _BETWEEN = 4, 2, 6
 # Further words of a message are not looked at.
 _MOST_WORDS = 200
 _DAY = timedelta(days=1)
@@ -327,7 +327,14 @@ class _Mention:
             side = _first(near[at:], "before")
             if side:
                 return _DENIED.get(side, side) if _is_denied(near[:at]) else side
-        return ""
+        return "between" if self._is_second else ""
+
+    @property
+    def _is_second(self) -> bool:
+        """Whether "between", another value and an "and" stand before the value."""
+        joins = {fold(word) for word in language_words("replies", "joins")}
+        joined, earlier = self.before[-1:], self.before[-_BETWEEN:]
+        return not joins.isdisjoint(joined) and any(_first([one], "before") == "between" for one in earlier)
 
 
 def unasked_bounds(condition: Mapping[str, Any], name: str, text: str, today: date) -> list[str]:
@@ -339,7 +346,7 @@ def unasked_bounds(condition: Mapping[str, Any], name: str, text: str, today: da
     """
     text = re.sub(rf"\b{re.escape(re.sub('[._]', ' ', name))}\b", " ", text, flags=re.IGNORECASE)
     if "eq" in condition:
-        return [] if _is_asked_alone(condition["eq"], text) else ["eq"]
+        return [] if _is_asked_alone(condition["eq"], text, today) else ["eq"]
     bounds = {operator: operand for operator, operand in condition.items() if operator in SIDES}
     days = {operator: day for operator, operand in bounds.items() if (day := _day(operand))}
     kept = set(_day_sides(days, text, today)) if days else {True}
@@ -347,8 +354,12 @@ def unasked_bounds(condition: Mapping[str, Any], name: str, text: str, today: da
     return [] if kept <= {True} else list(bounds)
 
 
-def _is_asked_alone(value: Any, text: str) -> bool:
-    """Whether the words ask for a number itself."""
+def _is_asked_alone(value: Any, text: str, today: date) -> bool:
+    """Whether the words ask for a number or a day itself."""
+    if isinstance(value, str) and (day := _day(value)):
+        own = [one for one in periods(text, today) if _is_same_day(one, day)]
+        sides = [found.side for one in own for found in _mentions(text, one, today)]
+        return not sides or "" in sides
     if isinstance(value, bool) or not isinstance(value, int | float):
         return True
     found = list(_mentions(text, value))
@@ -356,6 +367,11 @@ def _is_asked_alone(value: Any, text: str) -> bool:
     loose = {fold(word) for word in language_words("computing", "side", "loose")}
     tight = (_Mention([word for word in one.before if word not in loose], one.behind) for one in found)
     return not found or any(not one.side for one in tight)
+
+
+def _is_same_day(period: Period, day: date) -> bool:
+    own = period if period.year_said else period.in_year(day.year)
+    return own.first == own.last == day
 
 
 def _day_sides(bounds: Mapping[str, date], text: str, today: date) -> Iterator[bool]:

@@ -241,7 +241,8 @@ def _meant(value: str, operator: str, ground: DateGround, lowest: date | None) -
         return wanted if wanted.year_said else _in_likely_year(wanted, operator, ground.today, lowest)
     for said in periods(ground.text, ground.today):
         found = _matched(wanted, said, ground)
-        if found is not None:
+        # A day at which a period begins or ends bounds what was asked for; it is not what was asked for.
+        if found is not None and (operator in (*_LOWER, *_UPPER) or _is_same(found, said)):
             believed = said.year_said or wanted.first.year in ground.years
             return found if believed else _in_likely_year(found, operator, ground.today, lowest)
     return None
@@ -272,6 +273,12 @@ def _matched(wanted: Period, said: Period, ground: DateGround) -> Period | None:
         if whole or (found.first == found.last and found.first in said.bounds()):
             return replace(found, year_said=said.year_said)
     return None
+
+
+def _is_same(found: Period, said: Period) -> bool:
+    """Whether both are the same days, in whatever year."""
+    own = said.in_year(found.first.year)
+    return (found.first, found.last) == (own.first, own.last)
 
 
 def _in_likely_year(period: Period, operator: str, today: date, lowest: date | None) -> Period:

@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.answers.extract_intent import AskExtractor, closed, condition_schema, objects_in
-from groundgraph.answers.extracted_filters import EMPTY, extracted_filters
+from groundgraph.answers.extracted_filters import EMPTY, SIDES, extracted_filters
 from groundgraph.answers.ground_fields import DateGround, UserWords
 from groundgraph.core.computation import FUNCTIONS, MOST_GROUPS, ORDERS, ComputableTable, Proposal
 from groundgraph.core.errors import FilterInvalid
@@ -60,8 +60,9 @@ def read_proposal(given: Mapping[str, Any], tables: Sequence[ComputableTable], q
     table, said = _table_of(given, tables), UserWords(question)
     group_by = _group_by(given)
     filters = _said_filters(given.get("filters") or {}, table, said)
-    limit = given.get("limit") or MOST_GROUPS
-    order, field = (str(given.get(name) or "") for name in ("order", "field"))
+    # One number has no order, and none of it is left out, whatever a model fills in.
+    limit, order = (given.get("limit") or MOST_GROUPS, str(given.get("order") or "")) if group_by else (MOST_GROUPS, "")
+    field = str(given.get("field") or "")
     proposal = Proposal(table.name, str(given.get("function")), filters, field, group_by, order, limit)
     _check_days(proposal, table, question)
     _check_sides(proposal, question)
@@ -126,10 +127,15 @@ def _check_sides(proposal: Proposal, question: str) -> None:
 
 def _check_numbers_said(proposal: Proposal, said: UserWords) -> None:
     """Refuse a proposal without a number that the words hold; "1 March" is in "03-01"."""
-    used = json.dumps([proposal.filters, proposal.limit, proposal.group_by, proposal.field], default=str)
-    numbers = _numbers(said.text) - _numbers(used)
+    numbers = _numbers(said.text) - _numbers(_used(proposal, proposal.group_by, proposal.field))
     if numbers:
         raise FilterInvalid(f"The words say {', '.join(sorted(numbers))}, which is in no condition.")
+
+
+def _used(proposal: Proposal, *more: object) -> str:
+    """The conditions with their values, `more`, and how many groups there are to be, where some are left out."""
+    limit = None if proposal.limit == MOST_GROUPS else proposal.limit
+    return json.dumps([proposal.filters, limit, *more], default=str)
 
 
 def _numbers(text: str) -> set[str]:
@@ -288,6 +294,8 @@ class _Account:
         said = {order for order in _EXTREMES.values() if not _folded(order).isdisjoint(spoken)}
         if said and self._is_extreme() and self._order() not in said:
             raise FilterInvalid(f"The words ask for the {said.pop()}, which this is not.")
+        if not said and asked.isdisjoint(_EXTREMES) and self.proposal.limit != MOST_GROUPS:
+            raise FilterInvalid("The words ask for all groups, and the limit leaves some out.")
 
     def _does(self, asked: str, others: set[str]) -> bool:
         function = self.proposal.function
@@ -340,12 +348,19 @@ class _Account:
                 raise FilterInvalid(f"The words do not say that {name} is meant.")
         if (named := self._grouped_by()) and named.isdisjoint(self.proposal.group_by):
             raise FilterInvalid("The words ask for one number of each group.")
+        if self.proposal.function == "distinct" and any(self._is_of(field, one) for one in self.proposal.group_by):
+            raise FilterInvalid(f"Each group of {', '.join(self.proposal.group_by)} has one {field}.")
         rows, values = (_place(behind, name_stems(name)) for name in (self.proposal.table, field))
         grouped = not _folded("groups").isdisjoint(words(self.question)) and not self.proposal.group_by
         is_count, is_sum = (self.proposal.function == one for one in ("count", "sum"))
         first = rows < values < len(behind) if is_count else values < rows
         if behind and field and (not first or grouped or (is_sum and not of_pieces)):
             raise FilterInvalid(f"The words do not ask for the {self.proposal.function} of {field}.")
+
+    @staticmethod
+    def _is_of(field: str, group: str) -> bool:
+        """Whether `field` and `group` are one, or name the same thing: `customer` and `customers.name`."""
+        return set(name_stems(field)) <= set(name_stems(group)) or set(name_stems(group)) <= set(name_stems(field))
 
     def _grouped_by(self) -> set[str]:
         """The fields that stand right behind what asks for groups, as in "per city"."""
@@ -454,7 +469,7 @@ class _Account:
         # A number may be a word that says little elsewhere, as the Russian three is.
         held, said = self._held(), {one: word for word in words(rest) for one in stems(word) or _number_in(word)}
         left = [word for one, word in said.items() if one not in held and not any(_is_form(one, own) for own in forms)]
-        numbers = set(_DIGITS.findall(json.dumps([self.proposal.filters, self.proposal.limit], default=str)))
+        numbers = set(_DIGITS.findall(_used(self.proposal)))
         # A number is held against conditions elsewhere.
         return [word for word in left if not _DIGITS.search(word) and _digits_of(word) not in numbers]
 
@@ -471,10 +486,19 @@ class _Account:
         parts |= dict.fromkeys(_EXTREMES.values(), self._is_extreme()) | dict.fromkeys(("above", "below"), self._bounds)
         for name in (name for name, is_met in parts.items() if is_met):
             yield from chain.from_iterable(words(word) for word in language_words("computing", name))
+        if self._bounds:
+            yield from self._words_of_sides()
         if self._excluded:
             yield from chain.from_iterable(as_phrase(phrase) for phrase in language_words("negation"))
         if not set(self.proposal.filters).isdisjoint(self._table.days):
             yield from self._words_of_days()
+
+    def _words_of_sides(self) -> Iterator[str]:
+        """The words of phrases such as "at least", where they stand together."""
+        asked = f" {' '.join(words(self.question))} "
+        for where, side in product(("before", "behind"), SIDES.values()):
+            said = (words(phrase) for phrase in language_words("computing", "side", where, side))
+            yield from chain.from_iterable(one for one in said if f" {' '.join(one)} " in asked)
 
     def _words_of_days(self) -> Iterator[str]:
         """The words of the question that name a day or a period."""
