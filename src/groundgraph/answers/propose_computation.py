@@ -223,6 +223,7 @@ def check_words(proposal: Proposal, tables: Sequence[ComputableTable], question:
     account.check_table()
     account.check_functions()
     account.check_fields()
+    account.check_groups()
     account.check_negation()
     account.check_conditions()
     if unread := account.unread():
@@ -294,8 +295,6 @@ class _Account:
         said = {order for order in _EXTREMES.values() if not _folded(order).isdisjoint(spoken)}
         if said and self._is_extreme() and self._order() not in said:
             raise FilterInvalid(f"The words ask for the {said.pop()}, which this is not.")
-        if not said and asked.isdisjoint(_EXTREMES) and self.proposal.limit != MOST_GROUPS:
-            raise FilterInvalid("The words ask for all groups, and the limit leaves some out.")
 
     def _does(self, asked: str, others: set[str]) -> bool:
         function = self.proposal.function
@@ -348,14 +347,23 @@ class _Account:
                 raise FilterInvalid(f"The words do not say that {name} is meant.")
         if (named := self._grouped_by()) and named.isdisjoint(self.proposal.group_by):
             raise FilterInvalid("The words ask for one number of each group.")
-        if self.proposal.function == "distinct" and any(self._is_of(field, one) for one in self.proposal.group_by):
-            raise FilterInvalid(f"Each group of {', '.join(self.proposal.group_by)} has one {field}.")
         rows, values = (_place(behind, name_stems(name)) for name in (self.proposal.table, field))
         grouped = not _folded("groups").isdisjoint(words(self.question)) and not self.proposal.group_by
         is_count, is_sum = (self.proposal.function == one for one in ("count", "sum"))
         first = rows < values < len(behind) if is_count else values < rows
         if behind and field and (not first or grouped or (is_sum and not of_pieces)):
             raise FilterInvalid(f"The words do not ask for the {self.proposal.function} of {field}.")
+
+    def check_groups(self) -> None:
+        """Refuse groups of which some are left out though no words ask for the first ones, and a count of what each of
+        them has one of."""
+        field, group_by = self.proposal.field, self.proposal.group_by
+        extremes = [pattern for name, pattern in self._language.functions.items() if name in _EXTREMES]
+        said = _folded(*_EXTREMES.values()).intersection(words(self._text))
+        if self.proposal.limit != MOST_GROUPS and not (said or any(one.search(self._text) for one in extremes)):
+            raise FilterInvalid("The words ask for all groups, and the limit leaves some out.")
+        if self.proposal.function == "distinct" and any(self._is_of(field, one) for one in group_by):
+            raise FilterInvalid(f"Each group of {', '.join(group_by)} has one {field}.")
 
     @staticmethod
     def _is_of(field: str, group: str) -> bool:
