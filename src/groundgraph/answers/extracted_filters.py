@@ -356,10 +356,8 @@ def unasked_bounds(condition: Mapping[str, Any], name: str, text: str, today: da
 
 def _is_asked_alone(value: Any, text: str, today: date) -> bool:
     """Whether the words ask for a number or a day itself."""
-    if isinstance(value, str) and (day := _day(value)):
-        own = [one for one in periods(text, today) if _is_same_day(one, day)]
-        sides = [found.side for one in own for found in _mentions(text, one, today)]
-        return not sides or "" in sides
+    if isinstance(value, str):
+        return _is_day_alone(_day(value), text, today)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return True
     found = list(_mentions(text, value))
@@ -367,6 +365,12 @@ def _is_asked_alone(value: Any, text: str, today: date) -> bool:
     loose = {fold(word) for word in language_words("computing", "side", "loose")}
     tight = (_Mention([word for word in one.before if word not in loose], one.behind) for one in found)
     return not found or any(not one.side for one in tight)
+
+
+def _is_day_alone(day: date | None, text: str, today: date) -> bool:
+    own = [one for one in periods(text, today) if day and _is_same_day(one, day)]
+    sides = [found.side for one in own for found in _mentions(text, one, today)]
+    return not sides or "" in sides
 
 
 def _is_same_day(period: Period, day: date) -> bool:

@@ -358,12 +358,14 @@ class _Account:
         """Refuse groups of which some are left out though no words ask for the first ones, and a count of what each of
         them has one of."""
         field, group_by = self.proposal.field, self.proposal.group_by
-        extremes = [pattern for name, pattern in self._language.functions.items() if name in _EXTREMES]
-        said = _folded(*_EXTREMES.values()).intersection(words(self._text))
-        if self.proposal.limit != MOST_GROUPS and not (said or any(one.search(self._text) for one in extremes)):
+        if self.proposal.limit != MOST_GROUPS and not self._asks_for_extremes():
             raise FilterInvalid("The words ask for all groups, and the limit leaves some out.")
         if self.proposal.function == "distinct" and any(self._is_of(field, one) for one in group_by):
             raise FilterInvalid(f"Each group of {', '.join(group_by)} has one {field}.")
+
+    def _asks_for_extremes(self) -> bool:
+        said = _folded(*_EXTREMES.values()).intersection(words(self._text))
+        return bool(said) or any(self._language.functions[name].search(self._text) for name in _EXTREMES)
 
     @staticmethod
     def _is_of(field: str, group: str) -> bool:
@@ -494,16 +496,15 @@ class _Account:
         parts |= dict.fromkeys(_EXTREMES.values(), self._is_extreme()) | dict.fromkeys(("above", "below"), self._bounds)
         for name in (name for name, is_met in parts.items() if is_met):
             yield from chain.from_iterable(words(word) for word in language_words("computing", name))
-        if self._bounds:
-            yield from self._words_of_sides()
+        yield from self._words_of_sides()
         if self._excluded:
             yield from chain.from_iterable(as_phrase(phrase) for phrase in language_words("negation"))
         if not set(self.proposal.filters).isdisjoint(self._table.days):
             yield from self._words_of_days()
 
     def _words_of_sides(self) -> Iterator[str]:
-        """The words of phrases such as "at least", where they stand together."""
-        asked = f" {' '.join(words(self.question))} "
+        """The words of phrases such as "at least", where they stand together and a condition has a side."""
+        asked = f" {' '.join(words(self.question))} " if self._bounds else ""
         for where, side in product(("before", "behind"), SIDES.values()):
             said = (words(phrase) for phrase in language_words("computing", "side", where, side))
             yield from chain.from_iterable(one for one in said if f" {' '.join(one)} " in asked)
