@@ -56,6 +56,21 @@ def test_labels_behind_a_full_stop_belong_to_the_sentence_before(answer, sentenc
     assert cited(answer) == sentences
 
 
+@pytest.mark.parametrize(
+    ("answer", "sentences"),
+    [
+        ("[1] One here.\n[2] Two here.", [("One here.", (1,)), ("Two here.", (2,))]),
+        ("[1] One here. [2, 3] Two here.", [("One here.", (1,)), ("Two here.", (2, 3))]),
+        ("# Both\n\n[1] One here.\n\n[2]: Two here.", [("# Both", ()), ("One here.", (1,)), (": Two here.", (2,))]),
+        ("[1] One here. [2]\n\nTwo here.", [("One here.", (1, 2)), ("Two here.", ())]),
+        ("One here.\n[1] [2]\n\nTwo here.", [("One here.", (1, 2)), ("Two here.", ())]),
+        ("[1] One here.\n\nTwo here. [2] Three here.", [("One here.", (1,)), ("Two here.", (2,)), ("Three here.", ())]),
+    ],
+)
+def test_labels_that_begin_a_line_belong_to_what_stands_behind_them(answer, sentences):
+    assert cited(answer) == sentences
+
+
 @given(TEXTS)
 def test_the_sentences_hold_every_label_that_follows_a_word(answer):
     found = {label for sentence in claims_of(answer) for label in sentence.labels}
@@ -234,6 +249,16 @@ def test_the_quote_of_a_label_is_the_sentence_that_the_shared_score_finds():
     evidence = {1: SourceResult(content, "1", "docs", "memory")}
     [citation] = resolve_citations([1], "A token is refreshed by its client [1].", evidence, question="?")
     assert citation["quote"] == "A client refreshes its token."
+
+
+@pytest.mark.covers("V1")
+def test_the_quote_of_a_label_before_its_sentence_is_what_that_sentence_speaks_of():
+    content = "A pump is checked every 90 days. A service of one costs 120 euros."
+    evidence = {label: SourceResult(content, str(label), "docs", "memory") for label in (1, 2)}
+    for written in ("[1] Every 90 days.\n[2] It costs 120 euros.", "1. [1] Every 90 days.\n2. [2] It costs 120 euros."):
+        one, two = resolve_citations([1, 2], written, evidence, question="What does a service cost?")
+        assert one["quote"] == "A pump is checked every 90 days."
+        assert two["quote"] == "A service of one costs 120 euros."
 
 
 @pytest.mark.covers("fault 2")

@@ -33,6 +33,7 @@ _SHOWN = str.maketrans("\ue000\ue001\ue002", "[［【")
 _LIST_NUMBER = re.compile(r"^([ \t>]*(?:[-*+•#]+[ \t]+)?\**)\d{1,3}[.)](?=\s)", re.MULTILINE)
 _INLINE_NUMBER = re.compile(r"(?<![^\s(])(\d{1,2})[.)](?=\s)")
 _LEADING_LABELS = re.compile(rf"(?:\s*{LABEL.pattern})+")
+_BEFORE_WORDS = re.compile(rf"(?:[ \t]*{LABEL.pattern})++[^\w\n]*\w")
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,14 @@ def claims_of(answer: str) -> list[Claim]:
     """The sentences of `answer` with the labels that belong to each; brackets in code are no labels."""
     prose = CODE.sub(lambda code: code.group().translate(_HIDDEN), answer)
     claims: list[Claim] = []
+    # Labels that begin a line stand before what they belong to, and so do those further on in it.
+    ahead, last = False, 0
     for start, end in _bounded(_sentences(prose)):
         segment = prose[start:end]
         leading = _LEADING_LABELS.match(segment)
-        if leading and claims:
+        # Nothing stands before the first one, which opens a line too.
+        ahead, last = _stand_ahead(segment, prose[last:start] if claims else "\n", ahead), end
+        if leading and claims and not ahead:
             claims[-1] = _joined(claims[-1], leading.group(), start + leading.end())
             segment = segment[leading.end() :]
         text = LABEL.sub("", segment).strip().translate(_SHOWN)
@@ -70,6 +75,12 @@ def claims_of(answer: str) -> list[Claim]:
         elif claims:
             claims[-1] = _joined(claims[-1], segment, end)
     return claims
+
+
+def _stand_ahead(segment: str, before: str, earlier: bool) -> bool:
+    """Whether the labels that `segment` begins with belong to it: where a line begins, told by the white space
+    `before`, or where those `earlier` in the line do."""
+    return (earlier or "\n" in before) and _BEFORE_WORDS.match(segment) is not None
 
 
 def _parts(sentence: str) -> Iterator[Claim]:
@@ -275,7 +286,7 @@ def labels_in(text: str) -> list[int]:
 def claims_by_label(text: str) -> dict[int, list[str]]:
     """The sentences of `text` that cite each label, each once and at most 50, in their order."""
     claims: dict[int, dict[str, None]] = {}
-    for claim in claims_of(text):
+    for claim in claims_of(without_numbering(text)):
         for label in claim.labels:
             claims.setdefault(label, {})[claim.text] = None
     return {label: list(own)[:_MAX_CLAIMS] for label, own in claims.items()}
