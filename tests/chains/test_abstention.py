@@ -35,6 +35,13 @@ def through(text: str, *cuts: int) -> tuple[str, AbstentionGate]:
         ("NO_ANSWERS were given.", "NO_ANSWERS were given.", None),
         ("Write NO_ANSWER: then.", "Write NO_ANSWER: then.", None),
         ("**NO**\n\n- N\nNo answer.", "**NO**\n\n- N\nNo answer.", None),
+        # Behind a sentence it is no word of it.
+        ("It takes 2 hours [2]. NO_ANSWER: the price\nMore.", "It takes 2 hours [2].\nMore.", "the price"),
+        ("It takes 2 hours. [2] **NO_ANSWER**.", "It takes 2 hours. [2]", ""),
+        ("Done. NO_ANSWER means that nobody answered.", "Done. NO_ANSWER means that nobody answered.", None),
+        ("Done. NO_ANSWERS.\nNO", "Done. NO_ANSWERS.\nNO", None),
+        ("(NO_ANSWER)", "", ""),
+        ("NO_ANSWER：价格", "", "价格"),
         ("", "", None),
     ],
 )
@@ -46,6 +53,7 @@ def test_the_line_goes_and_everything_else_stays(text, passed, missing):
 PIECES = st.lists(
     st.sampled_from(
         [ABSTENTION, "NO_", "ANSWER", "NO\\", "_", "No ", "answer", "N", "\n", " ", "**", "> ", "word", ":", "[1]"]
+        + [". ", ".", "(", ")", "NO_ANSWER"]
     ),
     max_size=30,
 )

@@ -39,8 +39,9 @@ async def test_nobody_reads_the_line_while_it_streams_and_the_whole_is_the_answe
     assert "".join(pieces).startswith("The evidence may not answer")
 
 
-async def test_words_beside_the_line_stay_and_the_turn_is_insufficient_all_the_same():
-    output = await ask(conversational("Pump 17 is serviced every 90 days [1].\nNO_ANSWER: its price."), COST)
+@pytest.mark.parametrize("between", ["\n", " "])
+async def test_words_beside_the_line_stay_and_the_turn_is_insufficient_all_the_same(between):
+    output = await ask(conversational(f"Pump 17 is serviced every 90 days [1].{between}NO_ANSWER: its price."), COST)
     assert output["outcome"] == "insufficient"
     assert output["answer"].strip() == "Pump 17 is serviced every 90 days [1]."
     assert "its price." in output["notes"][0]

@@ -40,21 +40,28 @@ from groundgraph.resilience.bounds import ready_to_emit
 ABSTENTION = "NO_ANSWER:"
 MISSING_CHARS = 300
 # Models write a line as a heading, a quotation, bold or code.
-_DECORATED = r"[ \t*_#>`\"'\[-]{0,80}+"
-_QUOTED = r"[*_`\"'\]]{0,4}"
+_DECORATED = r"[ \t*_#>`\"'(\[-]{0,80}+"
+_QUOTED = r"[*_`\"')\]]{0,4}"
 _WORD = ABSTENTION.rstrip(":")
 # Also in other letters, and in two words, which only a colon tells from the beginning of a sentence.
 _JOINED, _SPACED = _WORD.replace("_", r"\\?_"), _WORD.replace("_", "[ -]")
 _LINE = re.compile(
-    rf"{_DECORATED}(?:{_JOINED}\b{_QUOTED}[ \t]?:?{_QUOTED}|{_SPACED}{_QUOTED}[ \t]?:{_QUOTED})", re.IGNORECASE
+    rf"{_DECORATED}(?:{_JOINED}\b{_QUOTED}[ \t]?[:：]?{_QUOTED}|{_SPACED}{_QUOTED}[ \t]?[:：]{_QUOTED})", re.IGNORECASE
 )
 _PARTS = [*(r"(?:\\?_|[ -]|\\)" if letter == "_" else letter for letter in _WORD), rf"{_QUOTED}[ \t]?"]
 _BEGUN = re.compile(_DECORATED + "".join(f"(?:{part}" for part in _PARTS) + ")?" * len(_PARTS), re.IGNORECASE)
+# Behind a sentence of the same line too, as it is asked for; a colon or the end of the line tells it from a word.
+_BEHIND = r"(?<=[.!?…)\]*])[ \t]{1,9}[*_`(\[]{0,4}"
+_LETTERS = [r"\\?_" if letter == "_" else letter for letter in _WORD]
+_ENDS = rf"{_QUOTED}[ \t.]{{0,9}}\Z"
+_WITHIN = re.compile(rf"{_BEHIND}{''.join(_LETTERS)}{_QUOTED}[ \t]?[:：]")
+_AT_END = re.compile(rf"{_BEHIND}{''.join(_LETTERS)}{_ENDS}")
+_MAY_COME = re.compile(_BEHIND + "".join(f"(?:{one}" for one in _LETTERS) + ")?" * len(_LETTERS) + _ENDS)
 
 
 @dataclass
 class AbstentionGate(Gate):
-    """Takes lines that say so out of a text.
+    """Takes lines that say so out of a text, and the end of a line that does.
 
     Attributes:
         said: what stands behind the line, as the model wrote it; None without such a line.
@@ -63,6 +70,8 @@ class AbstentionGate(Gate):
     said: str | None = field(default=None, init=False)
     _opens_line: bool = field(default=True, init=False)
     _taking: bool = field(default=False, init=False)
+    # The last character that has passed of this line.
+    _tail: str = field(default="", init=False)
 
     @property
     def missing(self) -> str | None:
@@ -76,25 +85,55 @@ class AbstentionGate(Gate):
         return " ".join(text.split())[:MISSING_CHARS].strip(" *_`\"'")
 
     def _passed(self, *, final: bool) -> str:
-        passed = []
+        passed: list[str] = []
         while self._held:
-            if self._opens_line and not self._taking:
-                found = _LINE.match(self._held)
-                # The last letter of the line may be followed by another one.
-                if not final and (_BEGUN.fullmatch(self._held) or (found and found.end() == len(self._held))):
+            place = None if self._taking else self._place(final=final)
+            if place:
+                start, end = place
+                passed.append(self._let(self._held[:start]))
+                self._held = self._held[start if end is None else end :]
+                if end is None:
                     break
-                if found:
-                    self._taking, self.said = True, self.said or ""
-                    self._held = self._held[found.end() :]
-                    continue
-            line, end, rest = self._held.partition("\n")
-            self._held, self._opens_line = rest, bool(end)
-            if self._taking:
-                self.said = f"{self.said}{line}"[: 4 * MISSING_CHARS]
+                self._taking, self.said = True, self.said or ""
             else:
-                passed.append(line + end)
-            self._taking = self._taking and not end
+                passed.append(self._rest_of_line())
         return "".join(passed)
+
+    def _place(self, *, final: bool) -> tuple[int, int | None] | None:
+        """Where the first line that is held says so; without an end where it may yet."""
+        found = _LINE.match(self._held) if self._opens_line else None
+        # The last letter of the line may be followed by another one.
+        ends = found is not None and found.end() == len(self._held)
+        if not final and self._opens_line and (ends or _BEGUN.fullmatch(self._held)):
+            return 0, None
+        return (0, found.end()) if found else self._place_within(final=final)
+
+    def _place_within(self, *, final: bool) -> tuple[int, int | None] | None:
+        line, newline, _ = self._held.partition("\n")
+        text, before = self._tail + line, len(self._tail)
+        whole = bool(newline) or final
+        if found := _WITHIN.search(text) or (_AT_END.search(text) if whole else None):
+            return found.start() - before, found.end() - before
+        may_come = None if whole else _MAY_COME.search(text)
+        return (may_come.start() - before, None) if may_come else None
+
+    def _rest_of_line(self) -> str:
+        """What passes of the first line that is held, as far as it is there."""
+        line, newline, self._held = self._held.partition("\n")
+        if self._taking:
+            self.said = f"{self.said}{line}"[: 4 * MISSING_CHARS]
+        said = "" if self._taking else self._let(line)
+        # A line that says nothing else goes with its end.
+        ends = newline if self._tail or not self._taking else ""
+        if newline:
+            self._opens_line, self._taking, self._tail = True, False, ""
+        return said + ends
+
+    def _let(self, text: str) -> str:
+        """`text`, which passes within a line."""
+        self._opens_line = self._opens_line and not text
+        self._tail = (self._tail + text)[-1:]
+        return text
 
 
 # A tool call that a model wrote as the text of its answer: nobody made it, and it tells a reader nothing.
