@@ -122,8 +122,30 @@ async def test_an_answer_that_its_model_takes_back_is_none(reply, told) -> None:
     assert "7 grant types" not in result["answer"]
 
 
-async def test_a_repair_that_fails_leaves_the_first_answer_with_a_note() -> None:
-    graph, _ = build([WRONG, Reply("", status=400)], policies={"numbers": "repair"})
+@pytest.mark.covers("S8")
+@pytest.mark.parametrize(
+    ("first", "second", "outcome"),
+    [
+        (WRONG, "Which grant do you mean?", "clarify"),
+        ("Do you mean one of the 7 grants [1]?", RIGHT, "answered"),
+        ("The passages do not say that there are 7 grants.", RIGHT, "answered"),
+        (Reply(WRONG, finish_reason="length"), RIGHT, "answered"),
+    ],
+)
+async def test_a_repaired_answer_has_the_outcome_and_the_notes_of_its_own_words(first, second, outcome) -> None:
+    graph, model = build([first, second], policies={"numbers": "repair"})
+    result = await graph.ainvoke(asking())
+    assert len(model.calls) == 2
+    assert (result["outcome"], result["notes"]) == (outcome, [])
+    assert result["provenance"]["outcome"] == outcome
+
+
+@pytest.mark.parametrize(
+    "second",
+    [Reply("", status=400), Reply("Let me look.", tool_calls=[{"name": "search", "args": {"query": "OAuth"}}])],
+)
+async def test_a_repair_that_fails_leaves_the_first_answer_with_a_note(second) -> None:
+    graph, _ = build([WRONG, second], policies={"numbers": "repair"})
     result = await graph.ainvoke(asking())
     assert result["answer"].startswith("Clients are included in 7 grant types [1].")
     assert "number_unsupported" in kinds(result)

@@ -28,10 +28,11 @@ def repair_answer(
         first = state["draft"]
         second = await write_answer(_again(task, first, state["check"], templates), model, settings, templates)
         repaired = bool(second["written"]) and second["finish"] in ("stop", "length")
-        if second["outcome"] == "insufficient":
+        if second["outcome"] == "insufficient" and second["finish"] != "error":
             # The second draft was taken back by its model.
             return {**second, "calls": [*first["calls"], *second["calls"]], "repaired": True}, {"repaired": False}
-        draft = _merged(first, second) if repaired else _kept(first, second, task, templates)
+        merge = _merged if repaired else _kept
+        draft = merge(first, second, task, templates)
         return draft, {"repaired": repaired}
 
     return writing("repair_answer", again, settings, evidence)
@@ -50,10 +51,15 @@ def _again(task: Assignment, first: Draft, check: Check, templates: AnswerTempla
     )
 
 
-def _merged(first: Draft, second: Draft) -> Draft:
+def _merged(first: Draft, second: Draft, task: Assignment, templates: AnswerTemplates) -> Draft:
+    note, language = templates.prompts.note, task.turn["language"]
     calls = [*first["calls"], *second["calls"]]
-    notes = list(dict.fromkeys([*first["notes"], *second["notes"]]))
+    # What became of the first text is not true of the second.
+    past = (note("abstained", language, missing=""), note("answer_truncated", language))
+    notes = list(dict.fromkeys([*(one for one in first["notes"] if one not in past), *second["notes"]]))
     said = ("text", "finish", "order", "removed", "removed_links", "written", "body")
+    # Without evidence it is none, whatever was written.
+    said += ("outcome",) if task.evidence else ()
     again: Any = {name: value for name, value in second.items() if name in said}
     return {**first, **again, "calls": calls, "notes": notes, "repaired": True}
 
