@@ -57,10 +57,10 @@ def _merged(first: Draft, second: Draft, task: Assignment, templates: AnswerTemp
     # What became of the first text is not true of the second.
     past = (note("abstained", language, missing=""), note("answer_truncated", language))
     notes = list(dict.fromkeys([*(one for one in first["notes"] if one not in past), *second["notes"]]))
-    said = ("text", "finish", "order", "removed", "removed_links", "written", "body")
-    # Without evidence it is none, whatever was written.
-    said += ("outcome",) if task.evidence else ()
+    said = ("text", "outcome", "finish", "order", "removed", "removed_links", "written", "body")
     again: Any = {name: value for name, value in second.items() if name in said}
+    # Without evidence it is none, whatever was written.
+    again |= {} if task.evidence else {"outcome": first["outcome"]}
     return {**first, **again, "calls": calls, "notes": notes, "repaired": True}
 
 
