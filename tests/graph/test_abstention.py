@@ -121,6 +121,13 @@ async def test_the_line_is_asked_for_unless_general_knowledge_may_fill_the_gap()
     [
         ("I'm sorry, but the provided evidence does not contain any information about this.", "insufficient"),
         ("The documents do not say what a service costs. Its price is not mentioned in any source.", "insufficient"),
+        ("None of the passages mentions what it costs. This is not given in the excerpts.", "insufficient"),
+        ("Die Passagen enthalten keine Angaben zu den Kosten.", "insufficient"),
+        ("In den Auszügen steht nichts über die Kosten. Ich weiß es nicht.", "insufficient"),
+        ("Cette information n'est pas disponible dans les extraits.", "insufficient"),
+        ("Ningún pasaje menciona el precio. Lo siento, pero no puedo responder.", "insufficient"),
+        ("В отрывках не указана стоимость. Ответить по ним невозможно.", "insufficient"),
+        ("Die Pumpe enthält keine Dichtung.", "answered"),
         ("The documents do not say what a service costs. Pump 17 is serviced every 90 days.", "answered"),
         ("The documents do not say what a service costs [1].", "answered"),
     ],
