@@ -36,6 +36,7 @@ def test_numbers_bullets_and_quotes_are_taken_off(decoration):
         ("one\n\n\none\ntwo\nthree\nfour", ["one", "two", "three"]),
         ("2024 budget\n3.5 inch disks\n10 ways", ["2024 budget", "3.5 inch disks", "10 ways"]),
         ("oauth [1] tokens", ["oauth tokens"]),
+        ("* one two\n**three** four", ["one two", "**three** four"]),
         ('["one", "two"]', ["one", "two"]),
         ('{"queries": ["one", "two"]}', ["one", "two"]),
         ('Sure:\n```json\n["one", "two", "three", "four"]\n```', ["one", "two", "three"]),
@@ -85,6 +86,16 @@ async def test_the_conversation_is_shown_when_it_is_to_be_used(options, seen):
     await ask(model, messages=thread, **options)
     assert ("User: About refresh tokens {{ 7*7 }}" in model.calls[0].text) is seen
     assert ("Assistant: Yes." in model.calls[0].text) is seen
+
+
+@pytest.mark.covers("A4", "I1")
+async def test_a_refusal_is_no_query():
+    assert await ask(ScriptedChatModel("I'm sorry, I can't help with all.\ntoken lifetime")) == ["token lifetime"]
+    with pytest.raises(ModelError):
+        await ask(ScriptedChatModel("Lo siento, no puedo responder a eso."), calls=[])
+    # What keeps to the schema is believed.
+    listed = Reply.json({"queries": ["what if I cannot answer"]})
+    assert await ask(ScriptedChatModel(listed)) == ["what if I cannot answer"]
 
 
 @pytest.mark.parametrize("reply", [Reply(""), Reply("<think>hm"), Reply(status=400)])

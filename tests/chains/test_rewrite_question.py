@@ -87,6 +87,8 @@ def test_the_wording_is_found_in_whatever_stands_around_it(reply):
         "{}",
         "42",
         "а он и она?",
+        # An answer to it.
+        "В тариф «Про» входит поддержка, он дороже.",
     ],
 )
 def test_a_reply_that_is_no_wording_of_the_question_is_a_failure(reply):

@@ -22,6 +22,7 @@ from groundgraph.models.replies import (
     FENCE,
     ask_for_object,
     is_json,
+    is_refusal,
     json_texts,
     list_schema,
     listed_in,
@@ -73,9 +74,12 @@ async def generate_queries(
         num_queries=intent.num_queries,
     )
     talk = conversation_block(prompts, conversation)
-    prompt = prompt_messages(system, talk, message or turn["question"], model=model)
-    reply = await _ask(settings, model, prompt, calls)
+    asked = message or turn["question"]
+    prompt = prompt_messages(system, talk, asked, model=model)
+    reply, is_listed = await _ask(settings, model, prompt, calls)
     queries = parse_queries(reply, intent.num_queries)
+    if not is_listed:
+        queries = [query for query in queries if not is_refusal(query, asked)]
     if not queries:
         raise ModelError("it wrote no query")
     return queries
@@ -95,7 +99,10 @@ def conversation_block(prompts: Prompts, rows: Sequence[Mapping[str, str]]) -> s
     return prompts.render("generate_queries_conversation", conversation=rows).strip() if rows else ""
 
 
-async def _ask(settings: Settings, model: BaseChatModel, prompt: list[BaseMessage], calls: list[ModelCall]) -> str:
+async def _ask(
+    settings: Settings, model: BaseChatModel, prompt: list[BaseMessage], calls: list[ModelCall]
+) -> tuple[str, bool]:
+    """The reply, and whether it is a list that keeps to its schema."""
     reply: AIMessage = await recorded_call(
         "queries",
         model,
@@ -106,7 +113,7 @@ async def _ask(settings: Settings, model: BaseChatModel, prompt: list[BaseMessag
         attempts=settings.limits.attempts,
     )
     listed = listed_in(reply, "queries")
-    return text_of(reply) if listed is None else "\n".join(map(str, listed))
+    return (text_of(reply), False) if listed is None else ("\n".join(map(str, listed)), True)
 
 
 # The items of a list that a model wrote, whether as JSON, as lines, or fenced, numbered and thought about first.
@@ -140,7 +147,7 @@ def _bare(line: str) -> str:
 @cache
 def _decoration() -> re.Pattern[str]:
     announced = rf"(?:{reply_words('query')})\s*+(?:\d++\s*+)?:"
-    return re.compile(rf"^\s*(?:[-*•]|\(?\d{{1,2}}[.):](?!\d)|{announced})\s*", re.IGNORECASE)
+    return re.compile(rf"^\s*(?:[-•]|\*(?!\*)|\(?\d{{1,2}}[.):](?!\d)|{announced})\s*", re.IGNORECASE)
 
 
 def listed_items(reply: str) -> list[str]:

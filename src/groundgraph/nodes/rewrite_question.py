@@ -37,6 +37,8 @@ MAX_ADDED_CHARS = 500
 # put up to three quarters of it in words of their own.
 MIN_SAID_SHARE = 0.25
 _QUESTION_CHARS = 8_000
+# What ends in the first is no wording of what ends in one of the others, but an answer to it.
+_STATES, _ASKS = (".", "。"), ("?", "？", "؟")
 _USERS = frozenset({"user", "human"})
 # Apostrophes, hyphens and points within a word, which `words` takes apart.
 _JOINT = re.compile(r"(?<=[^\W_])['’ʼ\-‐‑.,](?=[^\W_])")
@@ -102,7 +104,10 @@ def _is_said(wording: str, known: set[str]) -> bool:
 
 
 def _asks_the_same(wording: str, question: str, history: Sequence[str]) -> bool:
-    """Whether `wording` keeps the codes and numbers of what `question` asks, and has none that nobody said."""
+    """Whether `wording` keeps the codes and numbers of what `question` asks, has none that nobody said, and does not
+    answer it."""
+    if question.rstrip().endswith(_ASKS) and wording.endswith(_STATES):
+        return False
     said = "\n".join([question, *history])
     # "Version 3" may become "v3".
     keeps = all(mark in fold(wording) for mark in marks_in(question_of(question)))
