@@ -33,6 +33,7 @@ PIECES = [
         "]",
         "!",
     ),
+    *("passage 3", "passages 2 and 1", "pass", "age", " 1", ", ", " and ", ")"),
 ]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=20).map("".join)
 CUTS = st.sets(st.integers(0, 200))
@@ -51,6 +52,29 @@ def test_what_is_streamed_is_the_final_text_and_holds_no_label_that_goes(text, c
     assert set(labels_in(final)) <= set(range(1, len(whole.order) + 1))
     assert set(whole.order) <= {1, 2, 3}
     assert (whole.order, whole.removed, whole.removed_links) == (pieces.order, pieces.removed, pieces.removed_links)
+
+
+@pytest.mark.covers("A21", "V1")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("According to passage 3, so it is [3].", "According to passage [1], so it is [1]."),
+        ("Passages 3, 1 and 2 say so (see passage 1).", "Passages [1], [2] and [3] say so (see passage [2])."),
+        ("Laut Passage 3, nach den Passagen 1 und 3", "Laut Passage [1], nach den Passagen [2] und [1]"),
+        ("В отрывке 3 это есть. El pasaje 2 no.", "В отрывке [1] это есть. El pasaje [2] no."),
+        ("[passage 3] (passage 2) (passages 1, 3)", "[1] [2] [1, 3]"),
+        ("Passage 9, passage 3.5, passage 3% and `passage 3` of trespassage 3", None),
+    ],
+)
+def test_a_passage_that_a_sentence_names_by_its_number_has_the_number_that_its_reader_sees(text, said):
+    whole, pieces = AnswerGate(EVIDENCE, 3), AnswerGate(EVIDENCE, 3)
+    assert whole.feed(text) + whole.flush() == (said or text)
+    assert "".join(map(pieces.feed, text)) + pieces.flush() == (said or text)
+    # Passages of the evidence's own have their own numbers, and a person's words those that they were shown.
+    theirs = AnswerGate([*EVIDENCE, SourceResult("Read passage 7 aloud.", "8", "docs", "memory")], 3)
+    by_hand = AnswerGate(EVIDENCE, 3, by_model=False)
+    plain = text.replace("[", "").replace("(", "").replace(")", "").replace("]", "")
+    assert theirs.feed(plain) + theirs.flush() == by_hand.feed(plain) + by_hand.flush() == plain
 
 
 @pytest.mark.covers("S1")

@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict, PrivateAttr
 
-from groundgraph.answers.label_gate import LABEL, Gate, LabelGate, at_their_places
+from groundgraph.answers.label_gate import LABEL, Gate, LabelGate, ProseGate, at_their_places
 from groundgraph.answers.link_gate import LinkGate, LinkTargets
 from groundgraph.core.characters import HiddenGate, clean_text, without_hidden
 from groundgraph.core.errors import ModelError
@@ -33,6 +33,7 @@ from groundgraph.models.replies import (
 )
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.resilience.bounds import ready_to_emit
+from groundgraph.text.words import LANGUAGES, language_data
 
 # The one line by which a model says that the evidence answers nothing; it never reaches a reader.
 
@@ -134,6 +135,69 @@ class AbstentionGate(Gate):
         self._opens_line = self._opens_line and not text
         self._tail = (self._tail + text)[-1:]
         return text
+
+
+# A passage that a sentence names by the number which the model was shown, as in "according to passage 3". Its reader
+# knows the passages by other numbers.
+
+
+def _called(name: str) -> list[str]:
+    return [word for language in LANGUAGES for word in language_data(language, "label_words", name)]
+
+
+_ONE, _SEVERAL, _ANDS = ("|".join(_called(name)) for name in ("passage", "passages", "ands"))
+_NUMBER_ENDS = r"(?![\w%]|[.,]\d)"
+_NUMBERED = re.compile(
+    rf"(?:{_ONE})[ \t]\d{{1,3}}{_NUMBER_ENDS}|(?:{_SEVERAL})[ \t]\d{{1,3}}(?:,[ \t]?\d{{1,3}}){{0,9}}"
+    rf"(?:,?[ \t](?:&|{_ANDS})[ \t]\d{{1,3}})?{_NUMBER_ENDS}",
+    re.IGNORECASE,
+)
+_BEGINNINGS = "|".join(
+    sorted({word[:end] for word in f"{_ONE}|{_SEVERAL}".split("|") for end in range(1, len(word) + 1)}, reverse=True)
+)
+# So much of what may become one waits.
+_NUMBERED_BEGUN = re.compile(
+    rf"(?:{_BEGINNINGS})(?:[ \t](?:\d[\d, \t]{{0,40}}(?:[&\w]{{1,3}}[ \t]?\d{{0,3}})?[.,]?)?)?", re.IGNORECASE
+)
+_WITHIN_BRACKET = re.compile(r"[\[［【][^\]］】\n]{0,80}\Z")
+
+
+@dataclass
+class PassageGate(ProseGate):
+    """Puts the numbers of passages that are named in a sentence into brackets, where the label gate reads them.
+
+    Attributes:
+        allowed: the numbers of the passages that there are.
+        evidence: where it names passages by numbers of its own, none is touched.
+    """
+
+    special: ClassVar[re.Pattern[str]] = re.compile(
+        rf"[`\\]|(?<![^\W_])(?:(?:{_ONE}|{_SEVERAL})(?![^\W\d_])|(?:{_BEGINNINGS})\Z)", re.IGNORECASE
+    )
+    allowed: Collection[int]
+    evidence: Sequence[SourceResult] = ()
+
+    @cached_property
+    def _may_be_another(self) -> bool:
+        return any(_NUMBERED.search(result.content) for result in self.evidence)
+
+    def _decide(self, special: str, *, final: bool) -> tuple[str, bool]:
+        opens_word = special != self._held or not self._tail[-1:].isalnum()
+        if opens_word and not final and _NUMBERED_BEGUN.fullmatch(special):
+            return "", True
+        found = _NUMBERED.match(special) if opens_word else None
+        if found is None or not self._is_label(found):
+            return self._take_with_space(special, 1), False
+        space = self._take_with_space(special, 0)
+        self._held = self._held[found.end() :]
+        return space + re.sub(r"\d+", r"[\g<0>]", found.group()), False
+
+    def _is_label(self, found: re.Match[str]) -> bool:
+        """Whether all its numbers are those of passages; what stands in brackets is read as a label as a whole."""
+        alone = self._tail[-1:] == "(" and found.string[found.end() :][:1] == ")"
+        if alone or _WITHIN_BRACKET.search(self._tail) or self._may_be_another:
+            return False
+        return set(map(int, re.findall(r"\d+", found.group()))) <= set(self.allowed)
 
 
 # A tool call that a model wrote as the text of its answer: nobody made it, and it tells a reader nothing.
@@ -257,11 +321,17 @@ class AnswerGate:
         evidence: all of the turn, in the order of the ranking: the n-th piece was shown to the model as [n].
         shown: how many of them the model was shown.
         order: the n-th entry is the number, in the ranking, of what the label n of the text refers to.
+        by_model: whether a model wrote the text, which knows the passages by the numbers of the ranking alone.
     """
 
     evidence: Sequence[SourceResult]
     shown: int
     order: list[int] = field(default_factory=list)
+    by_model: bool = True
+
+    @cached_property
+    def _passages(self) -> PassageGate:
+        return PassageGate(range(1, self.shown + 1) if self.by_model else (), self.evidence)
 
     @cached_property
     def _labels(self) -> LabelGate:
@@ -308,7 +378,7 @@ class AnswerGate:
     def feed(self, text: str) -> str:
         """What can be let through after `text` arrived, behind the last restart; the rest waits for the next piece."""
         before = self.restarts
-        said = self._labels.feed(self._fence.feed(self._hidden.feed(text)))
+        said = self._labels.feed(self._passages.feed(self._fence.feed(self._hidden.feed(text))))
         if self.restarts > before:
             self._restart()
         return self._links.feed(self._abstention.feed(self._calls.feed(said)))
@@ -316,7 +386,7 @@ class AnswerGate:
     def flush(self) -> str:
         """What still waits, when the text has ended; behind the last restart."""
         before = self.restarts
-        first = self._labels.feed(self._fence.flush())
+        first = self._labels.feed(self._passages.feed(self._fence.flush()) + self._passages.flush())
         within = self.restarts
         last = self._labels.flush()
         if self.restarts > before:
@@ -357,7 +427,7 @@ def by_hand(draft: Draft, text: str, listing: str, results: Sequence[SourceResul
         listing: of evidence, that stands below.
         results: in the order of the ranking.
     """
-    gate, order = AnswerGate(results, len(results)), labelled_places(draft["order"], len(results))
+    gate, order = AnswerGate(results, len(results), by_model=False), labelled_places(draft["order"], len(results))
     body = gate.feed(at_their_places(text.strip(), order)) + gate.flush()
     return {
         **draft,
