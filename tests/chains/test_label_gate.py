@@ -161,6 +161,13 @@ def test_each_number_of_a_label_may_have_a_name_of_its_own(label):
     [
         ("Every 90 days (2). Yearly (1)!", "Every 90 days [1]. Yearly [2]!"),
         ("Every 90 days [2]. See step (1).", "Every 90 days [1]. See step (1)."),
+        (
+            "Every 90 days (2). Yearly (1), or (1) twice (3) then.",
+            "Every 90 days [1]. Yearly [2], or [2] twice [3] then.",
+        ),
+        # What stays as it is makes all of them text: else (1) and [1] would be two passages.
+        ("Every 90 days (1), and yearly (2).", None),
+        ("By paragraph (2) of it, yearly (1).", None),
         ("Every 90 days (7). Yearly f(1). Then (1) or `a (1).`", None),
         ("(1).5 is (2) of (1).x", None),
     ],

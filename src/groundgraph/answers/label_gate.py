@@ -194,6 +194,8 @@ _UNCLOSED = re.compile(rf"[ \t]*[\[［【][^\[\]［］【】\n]{{0,{_MAX_WRITTEN
 
 # A number in parentheses at the end of a sentence: prose has one there hardly ever (none in the public sets).
 _ROUND = re.compile(r"\((?!0)(\d{1,2})\)(?=[.!?…](?:\s|\Z))")
+# Anywhere behind a word, once it is how the answer cites.
+_ROUND_WITHIN = re.compile(r"\((?!0)(\d{1,2})\)(?!\w)")
 _ROUND_PREFIX = re.compile(r"\((?:\d{0,2}|\d{1,2}\)[.!?…]?)")
 # What may become a named one, such as `(Source 2)`, which is no longer.
 _NAMED_PREFIX = re.compile(r"\((?:[^\W\d_]{1,20}[\s:#№.]{0,3}[\d,&\s-]{0,16})?")
@@ -322,8 +324,9 @@ class LabelGate(ProseGate):
     restarts: int = field(default=0, init=False)
     # Whether a thought has begun before, so that a lonely end is text.
     _has_thought: bool = field(default=False, init=False)
-    # Whether the labels so far stood in parentheses.
+    # Whether the labels so far stood in parentheses, and whether a number there was text, as it then stays.
     _round: bool = field(default=False, init=False)
+    _round_text: bool = field(default=False, init=False)
     _thinking: str = field(default="", init=False)
     _after_thought: bool = field(default=False, init=False)
     # Whether a line ended in what was taken out.
@@ -397,7 +400,7 @@ class LabelGate(ProseGate):
         return self._bracket(final=final) if special[0] in _OPENERS else (self._take_with_space(special, 1), False)
 
     def _parenthesis(self, special: str, *, final: bool) -> tuple[str, bool]:
-        bare = self.parentheses and (self._round or not self.used)
+        bare = self.parentheses and (self._round or not (self.used or self._round_text))
         may_become = (_NAMED_PREFIX,) * self.parentheses + (_ROUND_PREFIX,) * bare
         if not final and any(prefix.fullmatch(special) for prefix in may_become):
             return "", True
@@ -413,12 +416,14 @@ class LabelGate(ProseGate):
         return found if found and set(label_numbers(found.group(1))) <= set(self.allowed) else None
 
     def _numbered(self, special: str) -> re.Match[str] | None:
-        found = _ROUND.match(special)
+        found = _ROUND_WITHIN.match(special)
         behind_word = special != self._held and self._tail[-1:].isalnum()
         if not (found and behind_word and int(found.group(1)) in self.allowed):
             return None
-        self._round = True
-        return found
+        self._round = self._round or _ROUND.match(special) is not None
+        # One that the reader would take for the first label, were the next one read as that.
+        self._round_text = not self._round
+        return found if self._round else None
 
     def _tagged(self, tag: str) -> tuple[str, bool]:
         """What passes in place of the white space and the `tag` with which the held text begins."""
@@ -441,7 +446,7 @@ class LabelGate(ProseGate):
         self._has_thought = self._after_thought = True
         self.used.clear()
         self.removed.clear()
-        self._round, self._left = False, ""
+        self._round, self._round_text, self._left = False, False, ""
 
     def _bracket(self, *, final: bool) -> tuple[str, bool]:
         space = len(self._held) - len(self._held.lstrip(" \t"))
