@@ -82,6 +82,14 @@ async def test_a_question_in_place_of_an_answer_is_shown_as_one(reply, style):
     assert output["choices"] == []
 
 
+async def test_the_question_said_again_is_no_question_back():
+    output = await ask(conversational(f"**{COST}**"), COST)
+    assert (output["outcome"], output["notes"]) == (
+        "insufficient",
+        ["The language model found no answer in the passages."],
+    )
+
+
 @pytest.mark.parametrize(
     "reply",
     [
@@ -129,10 +137,13 @@ async def test_the_line_is_asked_for_unless_general_knowledge_may_fill_the_gap()
         ("В отрывках не указана стоимость. Ответить по ним невозможно.", "insufficient"),
         ("Die Pumpe enthält keine Dichtung.", "answered"),
         ("The documents do not say what a service costs. Pump 17 is serviced every 90 days.", "answered"),
-        ("The documents do not say what a service costs [1].", "answered"),
+        ("The documents do not say what a service costs [1].", "insufficient"),
+        ("There is no information about this in the passages [1].", "insufficient"),
+        ("The documents do not say what a service costs [1]. It is done every 90 days [1].", "answered"),
+        ("I cannot provide more than that it is done every 90 days [1].", "answered"),
     ],
 )
-async def test_a_text_that_cites_nothing_and_says_only_what_the_evidence_lacks_is_no_answer(reply, outcome):
+async def test_a_text_that_says_only_what_the_evidence_lacks_is_no_answer(reply, outcome):
     output = await ask(conversational(reply), COST)
     assert (output["outcome"], output["answer"]) == (outcome, reply)
     assert ("The language model found no answer in the passages." in output["notes"]) is (outcome == "insufficient")

@@ -35,6 +35,7 @@ from groundgraph.models.replies import is_refusal, prompt_messages, unstreamed
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Options
 from groundgraph.settings.settings import Settings
+from groundgraph.text.words import words
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -336,6 +337,7 @@ def _draft(
     finish = "error" if failure else "refusal" if written.refused else written.finish
     language, note = task.turn["language"], templates.prompts.note
     outcome = outcome_of(written, finish, must_cite=_must_cite(task))
+    outcome = "insufficient" if _only_says_again(task, written) else outcome
     if outcome == "insufficient" and finish == "stop":
         notes = [note("abstained", language, missing=""), *notes]
     elif outcome == "answered" and task.evidence and _leaves_evidence(task, written):
@@ -359,6 +361,11 @@ def _draft(
     }
 
 
+def _only_says_again(task: Assignment, written: Written) -> bool:
+    """Whether it is the question, word for word, which asks nothing back."""
+    return list(words(written.text[: written.by_model])) == list(words(task.turn["question"]))
+
+
 def _leaves_evidence(task: Assignment, written: Written) -> bool:
     """Whether every sentence is marked as general knowledge, where that is allowed."""
     answer = CheckedAnswer(written.text[: written.by_model], "", {}, general=GENERAL_KNOWLEDGE)
@@ -373,16 +380,16 @@ def outcome_of(written: Written, finish: str, *, must_cite: bool) -> Outcome:
     """Whether what a model wrote is an answer: neither a refusal, nor a question in place of one, nor the beginning of
     one that cites nothing yet.
 
-    Where it was to cite and cites nothing, it is none when every sentence says what the evidence does not say, or
-    declines. For a question its last sentence tells then, else all of them; what ends without a full stop is an item of
-    a list that goes with them.
+    Where it was to cite, it is none when every sentence says what the evidence does not say, with a label or without,
+    or, where it cites nothing, declines. For a question its last sentence tells then, else all of them; what ends
+    without a full stop is an item of a list that goes with them.
     """
     claims = claims_of(written.text[: written.by_model])
     cited = any(claim.labels for claim in claims)
     if finish == "refusal" or (finish == "error" and must_cite):
         return "answered" if cited else "insufficient"
     uncited = must_cite and not cited
-    if uncited and finish == "stop" and claims and _says_no_answer(claims):
+    if must_cite and finish == "stop" and claims and _says_no_answer(claims, cited=cited):
         return "insufficient"
     return "clarify" if _asks_back(claims, by_last=uncited) else "answered"
 
@@ -395,9 +402,9 @@ def _asks_back(claims: Sequence[Claim], *, by_last: bool) -> bool:
     return bool(texts) and all(text.endswith(_ASKS) for text in texts)
 
 
-def _says_no_answer(claims: Sequence[Claim]) -> bool:
-    """Whether each of `claims` says what the evidence does not say, or declines."""
-    return all(says_missing(claim) or is_refusal(claim.text, "") for claim in claims)
+def _says_no_answer(claims: Sequence[Claim], *, cited: bool) -> bool:
+    """Whether each of `claims` says what the evidence does not say, or declines and cites nothing."""
+    return all(says_missing(claim) or (not cited and is_refusal(claim.text, "")) for claim in claims)
 
 
 def _abstained(task: Assignment, written: Written, templates: AnswerTemplates, notes: list[str]) -> Draft:
