@@ -118,6 +118,13 @@ def test_what_hides_or_reorders_text_goes_and_joiners_stay(text, passed):
             "Yes [1].",
         ),
         ("Every 90 days [1].<|im_end|>", "Every 90 days [1]."),
+        # A model that does not stop asks and answers on.
+        (
+            "Every 90 days [1].<|im_end|>\n<|im_start|>user\nAnd [2]?<|im_end|>\n<|im_start|>assistant\nNo [3].",
+            "Every 90 days [1].",
+        ),
+        ("Every 90 days [1].<|eot_id|><|start_header_id|>user<|end_header_id|>And [2]?", "Every 90 days [1]."),
+        ("Every 90 days [1].<end_of_turn>\n<start_of_turn>user\nAnd [2]?", "Every 90 days [1]."),
     ],
 )
 @pytest.mark.parametrize("size", [1, 7, 1000])

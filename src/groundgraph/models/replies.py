@@ -141,7 +141,9 @@ def is_refusal(reply: str, asked: str) -> bool:
 
 # Thinking taken out of a whole reply. What streams goes through the label gate, which knows of it too.
 
-# How models mark where a thought begins and ends: DeepSeek and most others, Mistral, Kimi, gpt-oss.
+# How models mark where a thought begins and ends: DeepSeek and most others, Mistral, Kimi, gpt-oss. One that does not
+# stop goes on as its user, and has no end: no text holds this character.
+_NEVER = "\0"
 THOUGHT_TAGS: Mapping[str, str] = {
     "<think>": "</think>",
     "<thinking>": "</thinking>",
@@ -150,12 +152,16 @@ THOUGHT_TAGS: Mapping[str, str] = {
     "◁think▷": "◁/think▷",
     "<|channel|>analysis<|message|>": "<|end|>",
     "<|channel|>commentary<|message|>": "<|end|>",
+    **dict.fromkeys((f"<|im_end|>{line}<|im_start|>user" for line in ("", "\n", "\n\n")), _NEVER),
+    "<|eot_id|><|start_header_id|>user": _NEVER,
+    "<end_of_turn>\n<start_of_turn>user": _NEVER,
 }
 # What a chat template puts around what is said, and a server without it leaves in the text.
 TEMPLATE_TAGS = (
     "<|channel|>final<|message|>",
     "<|start|>assistant",
     "<|im_end|>",
+    "<end_of_turn>",
     "<|end|>",
     "<|return|>",
     "<|eot_id|>",

@@ -227,6 +227,9 @@ _GAP = r"[\s\u200b-\u200d\u2060\ufeff]*+"
 _BLOCK_TAG = re.compile(
     f"[<\ufe64\uff1c](?={_GAP}[/\uff0f]?{_GAP}(?:evidence|passage|cluster|conversation))", re.IGNORECASE
 )
+# Servers of open models read what their chat templates are made of in messages too: evidence would begin a turn.
+_TEMPLATE_TAG = re.compile(r"<(?=[|｜]\w[^<>|｜\n]{0,40}[|｜]>|/?s>|(?:start|end)_of_turn>)", re.IGNORECASE)
+_INSTRUCTION_TAG = re.compile(r"\[(?=/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS)\])")
 
 
 # Whoever writes evidence or chooses the id of a message must not be able to tell a fence.
@@ -248,5 +251,6 @@ def attribute(text: str) -> str:
 
 
 def fenced(text: str) -> str:
-    """`text` as it stands inside a block of a prompt: what looks like a tag of such a block is made inert."""
-    return _BLOCK_TAG.sub("&lt;", text)
+    """`text` as it stands inside a block of a prompt: what looks like a tag of such a block, or of a chat template, is
+    made inert."""
+    return _INSTRUCTION_TAG.sub("&#91;", _TEMPLATE_TAG.sub("&lt;", _BLOCK_TAG.sub("&lt;", text)))
