@@ -24,7 +24,7 @@ from groundgraph.core.intent import Dropped
 from groundgraph.core.schema import ExtractionAnnotation, SourceSchema, annotation_of, typed_value
 from groundgraph.text.dates import Period, periods
 from groundgraph.text.follow_up import language_words
-from groundgraph.text.numbers import number_of
+from groundgraph.text.numbers import month_of, number_of
 from groundgraph.text.words import WORD, fold, words
 
 MAX_TEXT = 500
@@ -202,6 +202,7 @@ class _Field:
 
     def _days(self, given: dict[str, Any]) -> dict[str, Any]:
         """Dates: see `grounded_days`. A list keeps the days in it that are supported."""
+        given = self._undenied(given)
         ranges = {name: operand for name, operand in given.items() if not isinstance(operand, list | Mapping)}
         kept, unsupported = grounded_days(ranges, self.days)
         for operator in unsupported:
@@ -212,6 +213,12 @@ class _Field:
             elif isinstance(operand, Mapping):
                 self._drop(operand, "value", "a mapping is no date")
         return kept
+
+    def _undenied(self, given: dict[str, Any]) -> dict[str, Any]:
+        if "not" not in given or self.said.denials or self.days.anything:
+            return given
+        self._drop(given["not"], "unsaid", "the user's words exclude nothing")
+        return {operator: operand for operator, operand in given.items() if operator != "not"}
 
     def _listed_days(self, operator: str, operand: list[Any]) -> dict[str, Any]:
         found: list[str] = []
@@ -303,7 +310,7 @@ _SIGNS = {"≥": "at least", ">=": "at least", "≤": "at most", "<=": "at most"
 _AND_MORE = re.compile(r"(?<=\d)\+")
 _NEXT_CLAUSE = re.compile(r"(?<![,;:.!?()–—])[,;:.!?()–—]++(?=\s|$)|\n")
 # So many words before a value, and behind it, may say on which side of it.
-_BEFORE, _BEHIND, _BETWEEN = 4, 2, 6
+_BEFORE, _BEHIND, _FAR = 4, 2, 6
 # Further words of a message are not looked at.
 _MOST_WORDS = 200
 _DAY = timedelta(days=1)
@@ -318,7 +325,7 @@ class _Mention:
 
     @property
     def side(self) -> str:
-        """The side that is asked for; `between` for either, and an empty text for none."""
+        """The side that is asked for; an empty text for none."""
         behind = _first(self.behind[:_BEHIND], "behind")
         if behind:
             return behind
@@ -326,15 +333,26 @@ class _Mention:
         for at in range(len(near) - 1, -1, -1):
             side = _first(near[at:], "before")
             if side:
-                return _DENIED.get(side, side) if _is_denied(near[:at]) else side
-        return "between" if self._is_second else ""
+                return self._told(side, near[:at], near[at + 1 :])
+        # Of a date, that which stands before it is long.
+        joined = _joins(self.before[-1:]) and any(_first([one], "before") == "between" for one in self.before[-_FAR:])
+        return "to" if joined else ""
 
-    @property
-    def _is_second(self) -> bool:
-        """Whether "between", another value and an "and" stand before the value."""
-        joins = {fold(word) for word in language_words("replies", "joins")}
-        joined, earlier = self.before[-1:], self.before[-_BETWEEN:]
-        return not joins.isdisjoint(joined) and any(_first([one], "before") == "between" for one in earlier)
+    @staticmethod
+    def _told(side: str, before: Sequence[str], between: Sequence[str]) -> str:
+        """The side of the value that is told by one `before` which and `between` which and the value these stand."""
+        denied = _is_denied(before)
+        if side == "between":
+            return "" if denied else "to" if _joins(between) else "from"
+        # Of "below 50 in March" it is one of 50, but of "31 March 2026" not one of 31.
+        dated = bool(between) and month_of(between[-1]) is not None
+        if any(word[0].isdigit() for word in (between[:-2] if dated else between)):
+            return ""
+        return _DENIED.get(side, side) if denied else side
+
+
+def _joins(said: Sequence[str]) -> bool:
+    return not {fold(word) for word in language_words("replies", "joins")}.isdisjoint(said)
 
 
 def unasked_bounds(condition: Mapping[str, Any], name: str, text: str, today: date) -> list[str]:
@@ -355,11 +373,15 @@ def unasked_bounds(condition: Mapping[str, Any], name: str, text: str, today: da
 
 
 def _is_asked_alone(value: Any, text: str, today: date) -> bool:
-    """Whether the words ask for a number or a day itself."""
+    """Whether the words ask for a number or a day itself, or for each of several."""
+    if isinstance(value, list):
+        return all(_is_asked_alone(one, text, today) for one in value)
     if isinstance(value, str):
         return _is_day_alone(_day(value), text, today)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return True
+    return isinstance(value, bool) or not isinstance(value, int | float) or _is_number_alone(value, text)
+
+
+def _is_number_alone(value: float, text: str) -> bool:
     found = list(_mentions(text, value))
     # A preposition by itself tells no side of a number.
     loose = {fold(word) for word in language_words("computing", "side", "loose")}
@@ -385,7 +407,7 @@ def _day_sides(bounds: Mapping[str, date], text: str, today: date) -> Iterator[b
         near = [(side, _at(operator, day, period)) for side, period in said]
         sides = [(side, wanted) for side, wanted in near if wanted]
         whole = [period for side, period in said if not side and _is_whole(bounds, period)]
-        asked = any(side == wanted or (side == "between" and wanted in ("from", "to")) for side, wanted in sides)
+        asked = any(side == wanted for side, wanted in sides)
         yield asked or bool(whole) or not sides
 
 
@@ -418,7 +440,7 @@ def _is_whole(bounds: Mapping[str, date], period: Period) -> bool:
 
 def _number_side(operator: str, operand: Any, text: str) -> bool:
     sides = {found.side for found in _mentions(text, operand)}
-    return not sides or SIDES[operator] in sides or ("between" in sides and operator in ("gte", "lte"))
+    return not sides or SIDES[operator] in sides
 
 
 def _mentions(text: str, value: Any, today: date | None = None) -> Iterator[_Mention]:
