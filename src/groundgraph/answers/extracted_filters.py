@@ -35,33 +35,15 @@ MAX_LOOKED_AT = 500
 _SHOWN_CHARS = 200
 _MOST_INTEGER = 2**63 - 1
 # What models write for the operators.
-_SPELLINGS = {
-    "$eq": "eq",
-    "equals": "eq",
-    "=": "eq",
-    "==": "eq",
-    "in": "eq",
-    "$in": "eq",
-    "min": "gte",
-    "from": "gte",
-    "since": "gte",
-    "$gte": "gte",
-    ">=": "gte",
-    "after": "gt",
-    "$gt": "gt",
-    ">": "gt",
-    "max": "lte",
-    "to": "lte",
-    "until": "lte",
-    "$lte": "lte",
-    "<=": "lte",
-    "before": "lt",
-    "$lt": "lt",
-    "<": "lt",
-    "ne": "not",
-    "$ne": "not",
-    "!=": "not",
+_WRITTEN = {
+    "eq": ("$eq", "equals", "=", "==", "in", "$in"),
+    "gte": ("min", "from", "since", "$gte", ">="),
+    "gt": ("after", "$gt", ">"),
+    "lte": ("max", "to", "until", "$lte", "<="),
+    "lt": ("before", "$lt", "<"),
+    "not": ("ne", "$ne", "!="),
 }
+_SPELLINGS = {written: operator for operator, every in _WRITTEN.items() for written in every}
 _ORDER = ("gte", "gt", "lte", "lt")
 # What a model leaves empty.
 EMPTY: tuple[Any, ...] = (None, "", [], {})

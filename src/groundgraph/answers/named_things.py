@@ -4,7 +4,7 @@ with a number, what a source states, or what a follow-up names together with wha
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, compress
 from operator import not_
 from pathlib import PurePath
@@ -132,32 +132,30 @@ def of_numbered(question: str, evidence: Sequence[SourceResult]) -> Numbered:
     """See `Numbered`: "Valve 3 opens at 4 bar" tells nothing of valve 4. A list or a range of numbers behind the word
     counts, such as "pumps 17 to 19"; nothing is told where the question rules something out or compares."""
     rest, dates = _dates_in(question)
-    numbers, letters = _numbers_behind(rest, {word for word, _ in numbered(rest)}), _letters_in(rest)
+    numbers = _numbers_behind(rest, {word for word, _ in numbered(rest)})
+    letters = _letters_behind(_SHORTENED.sub(";", rest))
     if not (numbers or letters or dates) or _rules_out(spoken_stems(question)):
         return _NONE
     texts = list(map(_text_of, evidence))
-    found = _of_words(numbers, [_numbers_behind(text, numbers.keys()) for text in texts], question)
-    found += _of_words(letters, [_letters_behind(text) for text in texts if letters], question)
-    found += _of_asked_dates(question, dates[:_MOST_DATES], texts)
+    by_number = [_numbers_behind(text, numbers.keys()) for text in texts]
+    by_letter = [_letters_behind(text) for text in texts if letters]
+    named = ((numbers, by_number), (letters, by_letter))
+    found = [_of_word(*one, told, question) for asked, told in named for one in asked.items()]
+    found.append(_of_dates(question, dates[:_MOST_DATES], texts))
     others = set[int]().union(*(one.others for one in found))
     return Numbered(others, [*chain.from_iterable(one.apart for one in found)])
 
 
-def _letters_in(question: str) -> dict[str, set[str]]:
-    return _letters_behind(_SHORTENED.sub(";", question))
-
-
-def _of_words(asked: Mapping[str, set[str]], told: Sequence[Mapping[str, set[str]]], question: str) -> list[Numbered]:
-    return [_of_word(word, marks, told, question) for word, marks in asked.items()]
+def _told(near: Mapping[int, bool], apart: Iterable[str]) -> Numbered:
+    """What is told by the places that tell of such things at all, each with whether of one that is asked about."""
+    if any(near.values()):
+        return Numbered({at for at, is_asked in near.items() if not is_asked}, [])
+    return Numbered(set(), list(apart) if near else [])
 
 
 def _of_word(word: str, marks: set[str], told: Sequence[Mapping[str, set[str]]], question: str) -> Numbered:
-    # The places that tell of things called so, with whether of one that is asked about.
     near = {at: not marks.isdisjoint(one[word]) for at, one in enumerate(told) if word in one}
-    if any(near.values()):
-        return Numbered({at for at, is_asked in near.items() if not is_asked}, [])
-    said = _as_said(word, question)
-    return Numbered(set(), [f"{said} {mark.upper()}" for mark in sorted(marks)] if near else [])
+    return _told(near, (f"{_as_said(word, question)} {mark.upper()}" for mark in sorted(marks)))
 
 
 def _as_said(stemmed: str, question: str) -> str:
@@ -223,18 +221,12 @@ def _is_bound(question: str, dates: Sequence[Date]) -> bool:
     return any(says(spoken_stems(left)[-2:], before) or says(spoken_stems(right)[:2], behind) for left, right in sides)
 
 
-def _of_asked_dates(question: str, dates: Sequence[Date], texts: Sequence[str]) -> list[Numbered]:
+def _of_dates(question: str, dates: Sequence[Date], texts: Sequence[str]) -> Numbered:
     if not dates or _is_bound(question, dates):
-        return []
-    return [_of_dates(dates, [_dates_in(text)[1] for text in texts])]
-
-
-def _of_dates(asked: Sequence[Date], told: Sequence[Sequence[Date]]) -> Numbered:
-    tells = [any(_tells_of(one, own) for one in asked) for own in told]
-    near = {at for at, own in enumerate(told) if own}
-    if any(tells):
-        return Numbered({at for at in near if not tells[at]}, [])
-    return Numbered(set(), [date.text for date in asked] if near else [])
+        return _NONE
+    told = [_dates_in(text)[1] for text in texts]
+    near = {at: any(_tells_of(one, own) for one in dates) for at, own in enumerate(told) if own}
+    return _told(near, (date.text for date in dates))
 
 
 def _tells_of(asked: Date, told: Sequence[Date]) -> bool:
