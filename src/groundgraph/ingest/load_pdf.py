@@ -8,7 +8,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
@@ -343,21 +343,12 @@ def _page(
     """Text and headings of a page, and whether it or one before, as `ruled` says, may have a table; no text when it
     cannot be read."""
     try:
-        page = pdf[number]
-    except pdfium.PdfiumError:
-        return None, [], True
-    try:
-        text_page = page.get_textpage()
-        try:
+        with closing(pdf[number]) as page, closing(page.get_textpage()) as text_page:
             headings = tagged_headings(page, text_page) if tagged else []
             text = with_raised_digits(text_page, text_page.get_text_bounded())
             return text, headings, ruled or may_be_ruled(page)
-        finally:
-            text_page.close()
     except pdfium.PdfiumError:
         return None, [], True
-    finally:
-        page.close()
 
 
 _BETWEEN_PAGES = "\n\n"
@@ -481,30 +472,18 @@ def page_picture(path: Path, number: int, password: str | None) -> bytes:
         IndexError: it has no such page.
     """
     with _opened_page(path, number, password) as page:
-        bitmap = page.render(scale=min(_SCALE, _MOST_PIXELS / max(page.get_size())))
-        try:
-            return _png(bitmap)
-        finally:
-            bitmap.close()
+        scale = min(_SCALE, _MOST_PIXELS / max(page.get_size()))
+        with closing(page.render(scale=scale)) as bitmap:
+            bitmap.to_pil().save(written := io.BytesIO(), "PNG")
+    return written.getvalue()
 
 
 @contextmanager
 def _opened_page(path: Path, number: int, password: str | None) -> Iterator[Any]:
     """Page `number`, which no other thread may use meanwhile: PDFium is used by one at a time."""
     pdfium = optional_package("pypdfium2", "a PDF")
-    with opened(pdfium, path, password) as pdf, PDFIUM:
-        page = pdf[number - 1]
-        try:
-            yield page
-        finally:
-            page.close()
-
-
-def _png(bitmap: object) -> bytes:
-    picture = bitmap.to_pil()  # type: ignore[attr-defined]
-    written = io.BytesIO()
-    picture.save(written, "PNG")
-    return written.getvalue()
+    with opened(pdfium, path, password) as pdf, PDFIUM, closing(pdf[number - 1]) as page:
+        yield page
 
 
 def quote_boxes(path: Path, number: int, quotes: Sequence[str], password: str | None) -> list[Box]:
@@ -514,19 +493,15 @@ def quote_boxes(path: Path, number: int, quotes: Sequence[str], password: str | 
         IngestError: the file cannot be read.
         IndexError: it has no such page.
     """
-    with _opened_page(path, number, password) as page:
-        text_page = page.get_textpage()
-        try:
-            width, height = page.get_size()
-            text = text_page.get_text_range()
-            boxes: list[Box] = []
-            for start, count in filter(None, (_place(text, quote) for quote in quotes)):
-                for at in range(text_page.count_rects(start, count)):
-                    left, bottom, right, top = text_page.get_rect(at)
-                    boxes.append((left / width, 1 - top / height, (right - left) / width, (top - bottom) / height))
-            return boxes
-        finally:
-            text_page.close()
+    with _opened_page(path, number, password) as page, closing(page.get_textpage()) as text_page:
+        width, height = page.get_size()
+        text = text_page.get_text_range()
+        boxes: list[Box] = []
+        for start, count in filter(None, (_place(text, quote) for quote in quotes)):
+            for at in range(text_page.count_rects(start, count)):
+                left, bottom, right, top = text_page.get_rect(at)
+                boxes.append((left / width, 1 - top / height, (right - left) / width, (top - bottom) / height))
+        return boxes
 
 
 def _place(text: str, quote: str) -> tuple[int, int] | None:
