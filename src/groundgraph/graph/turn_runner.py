@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Self
@@ -127,7 +128,10 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             kwargs.pop("durability", None)
             config = patch_configurable(config, {CONFIG_KEY_DURABILITY: "async"})
         async with AsyncExitStack() as stack:
-            foreign = None if embedded else await self._held(stack, full)
+            foreign = None
+            if not embedded:
+                with self.told_as_ours(full, Exception):
+                    foreign = await self._hold_thread(stack, full)
             bounds = _Bounds.of(settings, foreign, anew=_begins_turn(given, full), embedded=embedded)
             items = super().astream(given, config, **kwargs)
             # Behind LangGraph's own cleaning up, which waits for the steps that it cancels.
@@ -232,16 +236,6 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
 
     def _configurable(self, config: RunnableConfig) -> dict[str, Any]:
         return {**(self.config or {}).get(CONF, {}), **config.get(CONF, {})}
-
-    async def _held(self, stack: AsyncExitStack, config: RunnableConfig) -> ForeignWrites | None:
-        """As `_hold_thread`, with the errors of the storage as ours."""
-        try:
-            return await self._hold_thread(stack, config)
-        except Exception as error:
-            told = _told(error, "")
-            if told is None:
-                raise
-            raise told from error
 
     async def _hold_thread(self, stack: AsyncExitStack, config: RunnableConfig) -> ForeignWrites | None:
         configurable = self._configurable(config)
@@ -434,12 +428,15 @@ class _Bounds:
         The context variables are set around each step and not once: an asynchronous generator runs in the context of
         whoever asks for its next item, and must leave nothing behind there.
         """
-        deadline = turn_ends_at.set(self.ends_at)
-        waiting = current_work.set(self.work)
-        beginning = begins_turn.set(self.anew)
-        writing = turn_writes.set(self.own) if self.own is not None else None
-        allowed = chain_allowance.set(self.allowance)
-        reader = current_backpressure.set(self.backpressure) if self.backpressure else None
+        within: dict[ContextVar[Any], Any] = {
+            turn_ends_at: self.ends_at,
+            current_work: self.work,
+            begins_turn: self.anew,
+            turn_writes: self.own,
+            chain_allowance: self.allowance,
+            current_backpressure: self.backpressure,
+        }
+        tokens = [(variable, variable.set(value)) for variable, value in within.items() if value is not None]
         if self.backpressure:
             self.backpressure.waiting()
         try:
@@ -447,14 +444,8 @@ class _Bounds:
         finally:
             if self.backpressure:
                 self.backpressure.busy()
-            if reader:
-                current_backpressure.reset(reader)
-            if writing:
-                turn_writes.reset(writing)
-            chain_allowance.reset(allowed)
-            begins_turn.reset(beginning)
-            current_work.reset(waiting)
-            turn_ends_at.reset(deadline)
+            for variable, token in tokens:
+                variable.reset(token)
 
 
 # What most runs are given.
