@@ -171,27 +171,13 @@ def check_citations(span: Span, done: Done) -> None:
 
 def record_turn(span: Span, done: Done) -> None:  # noqa: ARG001 - it tells of the whole run
     """What came of the turn, on the whole run."""
-    # A run that was resumed did not begin with `begin_turn`.
-    _name_run(done, done.state["turn"])
-    provenance = done.update["provenance"]
-    done.run.set(
-        own(
-            outcome=done.update["outcome"],
-            citations=len(done.update["citations"]),
-            flags=len(done.update["support"]["flags"]),
-            notes=len(done.update["notes"]),
-        )
-    )
-    _set_counts(done, provenance)
-    done.run.content({SpanAttributes.OUTPUT_VALUE: done.update["answer"]})
+    done.run.set(own(citations=len(done.update["citations"]), flags=len(done.update["support"]["flags"])))
+    _end_run(done, done.update["answer"])
 
 
 def give_context(span: Span, done: Done) -> None:  # noqa: ARG001 - it tells of the whole run
     """What came of the retrieval, on the whole run."""
-    _name_run(done, done.state["turn"])
-    done.run.set(own(outcome=done.update["outcome"], notes=len(done.update["notes"])))
-    _set_counts(done, done.update["provenance"])
-    done.run.content({SpanAttributes.OUTPUT_VALUE: done.update["context"]})
+    _end_run(done, done.update["context"])
 
 
 def ingest_step(span: Span, done: Done) -> None:
@@ -212,12 +198,16 @@ _INGESTED = ("documents", "chunks", "written", "unchanged", "deleted")
 _JSON_OUTPUT = {SpanAttributes.OUTPUT_MIME_TYPE: OpenInferenceMimeTypeValues.JSON.value}
 
 
-def _set_counts(done: Done, provenance: Mapping[str, Any]) -> None:
+def _end_run(done: Done, output: str) -> None:
+    # A run that was resumed did not begin with `begin_turn`.
+    _name_run(done, done.state["turn"])
     retrievals = list(done.state.get("retrievals", {}).values())
     results = done.state["ranking"].get("refs", []) if done.state.get("ranking") else []
-    calls = provenance.get("models", [])
+    calls = done.update["provenance"].get("models", [])
     done.run.set(
         own(
+            outcome=done.update["outcome"],
+            notes=len(done.update["notes"]),
             retrievals=len(retrievals),
             retrievals_failed=sum(retrieval["status"] != "ok" for retrieval in retrievals),
             retrieved=sum(len(retrieval["refs"]) for retrieval in retrievals),
@@ -231,6 +221,7 @@ def _set_counts(done: Done, provenance: Mapping[str, Any]) -> None:
             SpanAttributes.LLM_TOKEN_COUNT_COMPLETION: sum(call.get("output_tokens", 0) for call in calls),
         }
     )
+    done.run.content({SpanAttributes.OUTPUT_VALUE: output})
 
 
 def _json(value: Any) -> str:
@@ -269,28 +260,10 @@ STEPS: dict[str, Step] = {
     "refuse_answer": Step("GUARDRAIL", answer),
     "record_turn": Step(describe=record_turn),
     "give_context": Step(describe=give_context),
-    **{
-        name: Step(describe=answer)
-        for name in (
-            "answer_structured",
-            "answer_conversational",
-            "answer_hybrid",
-            "report_absence",
-            "repair_answer",
-            "review_answer",
-        )
-    },
-    **{
-        name: Step(describe=ingest_step)
-        for name in (
-            "load_documents",
-            "cut_chunks",
-            "write_qualifying_texts",
-            "write_matching_texts",
-            "embed_texts",
-            "write_documents",
-        )
-    },
+    **dict.fromkeys(("answer_structured", "answer_conversational", "answer_hybrid"), Step(describe=answer)),
+    **dict.fromkeys(("report_absence", "repair_answer", "review_answer"), Step(describe=answer)),
+    **dict.fromkeys(("load_documents", "cut_chunks", "embed_texts", "write_documents"), Step(describe=ingest_step)),
+    **dict.fromkeys(("write_qualifying_texts", "write_matching_texts"), Step(describe=ingest_step)),
     "finish_ingest": Step(describe=finish_ingest),
 }
 """By the name of the step; any other step has a span of kind CHAIN that says nothing more."""
@@ -331,43 +304,23 @@ class ModelCallSpans(BaseCallbackHandler):
 
     @override
     def on_chat_model_start(
-        self,
-        serialized: Any,
-        messages: list[list[BaseMessage]],
-        *,
-        run_id: UUID,
-        metadata: dict[str, Any] | None = None,
-        **kwargs: Any,
+        self, serialized: Any, messages: list[list[BaseMessage]], *, run_id: UUID, **told: Any
     ) -> None:
-        span = self._start(run_id, metadata or {}, kwargs.get("invocation_params") or {}, kwargs.get("name"))
-        if span is not None:
-            span.content(_messages(SpanAttributes.LLM_INPUT_MESSAGES, messages[0] if messages else []))
+        self._start(run_id, told, _messages(SpanAttributes.LLM_INPUT_MESSAGES, messages[0] if messages else []))
 
     @override
-    def on_llm_start(
-        self,
-        serialized: Any,
-        prompts: list[str],
-        *,
-        run_id: UUID,
-        metadata: dict[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        span = self._start(run_id, metadata or {}, kwargs.get("invocation_params") or {}, kwargs.get("name"))
-        if span is not None:
-            span.content({SpanAttributes.INPUT_VALUE: prompts[0] if prompts else ""})
+    def on_llm_start(self, serialized: Any, prompts: list[str], *, run_id: UUID, **told: Any) -> None:
+        self._start(run_id, told, {SpanAttributes.INPUT_VALUE: prompts[0] if prompts else ""})
 
     @override
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **_: Any) -> None:
-        span = self._open.pop(run_id, None)
-        if span is not None:
+        if span := self._open.pop(run_id, None):
             _finish(span, response)
             span.end()
 
     @override
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
-        span = self._open.pop(run_id, None)
-        if span is not None:
+        if span := self._open.pop(run_id, None):
             span.raised(error)
             span.end()
 
@@ -378,22 +331,19 @@ class ModelCallSpans(BaseCallbackHandler):
             span.failed("CancelledError")
             span.end()
 
-    def _start(
-        self, run_id: UUID, metadata: Mapping[str, Any], params: Mapping[str, Any], name: str | None
-    ) -> OtelSpan | None:
+    def _start(self, run_id: UUID, told: Mapping[str, Any], content: Mapping[str, Attribute]) -> None:
+        metadata, params = told.get("metadata") or {}, told.get("invocation_params") or {}
         if params.get("_type") == GATED:
-            return None
-        model = metadata.get("ls_model_name") or params.get("model_name") or params.get("model")
-        known: dict[str, Attribute] = {
-            attribute: value
-            for attribute, value in {
-                SpanAttributes.LLM_MODEL_NAME: model,
-                SpanAttributes.LLM_PROVIDER: metadata.get("ls_provider"),
-            }.items()
-            if isinstance(value, str) and value
+            return
+        named = {
+            SpanAttributes.LLM_MODEL_NAME: metadata.get("ls_model_name")
+            or params.get("model_name")
+            or params.get("model"),
+            SpanAttributes.LLM_PROVIDER: metadata.get("ls_provider"),
         }
-        self._open[run_id] = self._tracing.open(name or "model_call", "LLM", known)
-        return self._open[run_id]
+        known: dict[str, Attribute] = {name: one for name, one in named.items() if isinstance(one, str) and one}
+        self._open[run_id] = span = self._tracing.open(told.get("name") or "model_call", "LLM", known)
+        span.content(content)
 
 
 @contextmanager
