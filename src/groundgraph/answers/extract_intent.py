@@ -390,18 +390,16 @@ class ExtractIntent:
         Raises:
             ModelError: the model failed, refused, or wrote nothing usable twice; or it may not be called any more.
         """
-        prompt = self._prompt(message, turn, messages)
-        reply = await self._called("extract_intent", prompt, schema, calls)
-        try:
-            return self._read(reply)
-        except ExtractionUnreadable as unreadable:
-            prompt += self._repair(reply, unreadable.fault)
-        reply = await self._called("repair_intent", prompt, schema, calls)
-        try:
-            return self._read(reply)
-        except ExtractionUnreadable as unreadable:
-            missing = "a search query" if unreadable.fault == "no_queries" else "a JSON object"
-            raise ModelError(f"its reply did not hold {missing}, nor did the one that it was asked for then") from None
+        prompt, missing = self._prompt(message, turn, messages), ""
+        for role in ("extract_intent", "repair_intent"):
+            tokens_left(self.settings.limits, calls)
+            reply = await self.ask.recorded(role, prompt, schema, self.settings, calls.append)
+            try:
+                return self._read(reply)
+            except ExtractionUnreadable as unreadable:
+                missing = "a search query" if unreadable.fault == "no_queries" else "a JSON object"
+                prompt = [*prompt, *self._repair(reply, unreadable.fault)]
+        raise ModelError(f"its reply did not hold {missing}, nor did the one that it was asked for then")
 
     def schema(self, schemas: Mapping[str, SourceSchema | None], held: Mapping[str, Collection[str]]) -> dict[str, Any]:
         """The schema of an intent over sources with `schemas`; `held` fields are not offered."""
@@ -431,12 +429,6 @@ class ExtractIntent:
         if isinstance(reply, AIMessage) and (finish_reason(reply) == "refusal" or refusal_text(reply)):
             raise ModelError("it refused")
         return read_extraction(reply, self.settings.intent.num_queries)
-
-    async def _called(
-        self, role: str, prompt: list[BaseMessage], schema: dict[str, Any], calls: list[ModelCall]
-    ) -> Any:
-        tokens_left(self.settings.limits, calls)
-        return await self.ask.recorded(role, prompt, schema, self.settings, calls.append)
 
 
 def tokens_used(prompt: list[BaseMessage], reply: Any) -> dict[str, Any]:
