@@ -30,6 +30,8 @@ from groundgraph.text.words import (
 
 
 Phrase = tuple[str, ...]
+Phrases = Mapping[str, list[Phrase]]
+"""Phrases by their first word."""
 
 # In a phrase, though not at its beginning: up to so many words of any kind.
 GAP = "*"
@@ -92,10 +94,18 @@ def as_phrase(text: str) -> Phrase:
 
 def says(spoken: Sequence[str], phrases: Sequence[Phrase]) -> bool:
     """Whether one of `phrases` stands in `spoken`, the stems of a message."""
-    beginning: dict[str, list[Phrase]] = {}
-    for phrase in phrases:
-        beginning.setdefault(phrase[0], []).append(phrase)
-    return any(_end(spoken, start, phrase) for start, word in enumerate(spoken) for phrase in beginning.get(word, ()))
+    return _holds(spoken, _by_first_word(phrases))
+
+
+def _holds(spoken: Sequence[str], phrases: Phrases) -> bool:
+    return any(_end(spoken, at, phrase) for at, word in enumerate(spoken) for phrase in phrases.get(word, ()))
+
+
+def _by_first_word(said: Iterable[Phrase]) -> Phrases:
+    phrases: dict[str, list[Phrase]] = {}
+    for phrase in filter(None, dict.fromkeys(said)):
+        phrases.setdefault(phrase[0], []).append(phrase)
+    return phrases
 
 
 def _end(spoken: Sequence[str], at: int, phrase: Phrase) -> int:
@@ -216,19 +226,24 @@ def _without_courtesies(message: str) -> str:
 def _lead_in(sentence: str) -> int:
     """Where in `sentence` the words begin that ask, when those before only lead to them: "do you know when ..."; 0 when
     they do not, or nothing asks."""
-    spoken, starts = words(sentence), [found.start() for found in _WORD_START.finditer(sentence)]
-    leading, openings = spoken[:LEADING_WORDS], _openings_within(detect_language(sentence))
-    places = range(len(leading) if len(starts) == len(spoken) else 0)
+    leading, openings = words(sentence)[:LEADING_WORDS], _openings_within(detect_language(sentence))
+    starts = _word_starts(sentence)
+    places = range(len(leading) if starts else 0)
     asks = next((at for at in places if _begins(leading[at:], openings)), 0)
     return starts[asks] if asks and _is_courtesy(sentence[: starts[asks]]) else 0
+
+
+def _word_starts(text: str) -> list[int]:
+    """Where the words of `text` begin; none where some are parted or joined as they are folded."""
+    starts = [found.start() for found in _WORD_START.finditer(text)]
+    return starts if len(starts) == len(words(text)) else []
 
 
 def corrected(message: str) -> str:
     """What a short `message` says behind words that only correct what was said before, such as "no, I meant" or "not 18
     but", or before such at its end; all of it where there are none, or one such as the "no" of "No pump runs"."""
-    starts = [found.start() for found in _WORD_START.finditer(message)]
-    spoken = spoken_stems(message)
-    if not starts or len(starts) != len(spoken) or len(query_stems(message)) >= LONG_MESSAGE:
+    starts, spoken = _word_starts(message), spoken_stems(message)
+    if not starts or len(query_stems(message)) >= LONG_MESSAGE:
         return message
     kept = _behind_corrections(message, starts, spoken)
     said = _without_correction_behind(message, starts, spoken[kept:])
@@ -367,7 +382,7 @@ def _asking_one(clauses: Sequence[str]) -> int:
     """The place of the first that begins with a word that asks and says something, else of the last that holds one."""
     asking = [at for at, clause in enumerate(clauses) if begins_asking(clause)]
     telling = [at for at in asking if len(stems(clauses[at])) >= LEAST_WORDS]
-    holding = asking or [at for at, clause in enumerate(clauses) if _holds_asking(clause)]
+    holding = asking or [at for at, clause in enumerate(clauses) if _holds(spoken_stems(clause), _openings())]
     return (telling[:1] or holding[-1:] or [0])[0]
 
 
@@ -378,22 +393,6 @@ def begins_asking(clause: str) -> bool:
     return _begins(spoken, _openings()) or _begins(behind, _openings())
 
 
-def _holds_asking(clause: str) -> bool:
-    spoken, openings = spoken_stems(clause), _openings()
-    return any(_end(spoken, at, phrase) for at, word in enumerate(spoken) for phrase in openings.get(word, ()))
-
-
-Phrases = Mapping[str, list[tuple[str, ...]]]
-"""Phrases by their first word."""
-
-
-def _by_first_word(said: Iterable[Phrase]) -> Phrases:
-    phrases: dict[str, list[tuple[str, ...]]] = {}
-    for phrase in filter(None, dict.fromkeys(said)):
-        phrases.setdefault(phrase[0], []).append(phrase)
-    return phrases
-
-
 def _begins(spoken: Sequence[str], phrases: Phrases) -> bool:
     """Whether the words begin with one of `phrases`."""
     near = phrases.get(spoken[0], ()) if spoken else ()
@@ -402,14 +401,10 @@ def _begins(spoken: Sequence[str], phrases: Phrases) -> bool:
 
 def _joined(clause: str, least: int) -> Iterator[str]:
     """The questions that are joined in `clause`; `clause` when one has fewer than `least` content words."""
-    spoken, stemmed = words(clause), spoken_stems(clause)
-    starts = [found.start() for found in _WORD_START.finditer(clause)]
-    if len(starts) != len(spoken):
-        yield clause
-        return
+    spoken, stemmed, starts = words(clause), spoken_stems(clause), _word_starts(clause)
     cuts = [
         starts[at]
-        for at in range(1, len(spoken) - 1)
+        for at in range(1, len(starts) - 1)
         if spoken[at] in _joints() and _begins(stemmed[at + 1 :], _openings())
     ]
     parts = [clause[start:end].strip() for start, end in zip([0, *cuts], [*cuts, len(clause)], strict=True)]
@@ -481,7 +476,7 @@ def _alone() -> re.Pattern[str]:
 
 def without_connective(message: str) -> str:
     """`message` without the words such as "what about" with which it leans on what was said before."""
-    spoken, found = list(words(message)), list(WORD.finditer(message))
+    spoken, found = words(message), list(WORD.finditer(message))
     if len(spoken) != len(found):
         return message
     sizes = (len(one) for phrases in _connectives().values() for one in phrases if tuple(spoken[: len(one)]) == one)

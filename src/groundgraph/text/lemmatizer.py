@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Protocol
@@ -43,27 +44,24 @@ class DictionaryLemmatizer:
 
     def __init__(self, languages: Sequence[str] = ("en",)) -> None:
         self._languages = tuple(languages)
-        self._lemmas: dict[str, str] = {}
         self._guard = threading.Lock()
-        self._russian: Any = None
+        self._known = lru_cache(maxsize=_REMEMBERED)(self._found)
 
     def lemma(self, word: str) -> str:
         """See `Lemmatizer.lemma`."""
-        known = self._lemmas.get(word)
-        if known is not None:
-            return known
+        return self._known(word)
+
+    def _found(self, word: str) -> str:
         # Neither library says that it may be used by two threads at once.
         with self._guard:
-            found = fold(self._russian_lemma(word) if is_cyrillic(word) else self._other_lemma(word)) or word
-            if len(self._lemmas) >= _REMEMBERED:
-                self._lemmas.clear()
-            self._lemmas[word] = found
-        return found
+            return fold(self._russian_lemma(word) if is_cyrillic(word) else self._other_lemma(word)) or word
+
+    @cached_property
+    def _russian(self) -> Any:
+        # It tells no types, so mypy would have to be told of it.
+        return import_module("pymorphy3").MorphAnalyzer(lang="ru")
 
     def _russian_lemma(self, word: str) -> str:
-        if self._russian is None:
-            # It tells no types, so mypy would have to be told of it.
-            self._russian = import_module("pymorphy3").MorphAnalyzer(lang="ru")
         try:
             return str(self._russian.parse(word)[0].normal_form)
         except ValueError:

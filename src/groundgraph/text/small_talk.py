@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import chain
 
@@ -59,19 +59,13 @@ def _names(message: str) -> int:
 
 
 def _kind(spoken: tuple[str, ...], language: str, names: int) -> str | None:
-    phrases = _phrases(language)
-    found: str | None = None
-    position = 0
-    while position < len(spoken):
-        length = _longest(spoken, position, phrases)
-        if not length:
-            is_name = found in ("greeting", "farewell", "thanks") and len(spoken) - position <= names
-            return found if is_name or (found == "thanks" and _is_remark(spoken[position:], names)) else None
-        kind = phrases[spoken[position : position + length]]
-        if kind != "fillers" and found in (None, ACKNOWLEDGEMENT):
-            found = kind
-        position += length
-    return found
+    said = list(_phrases_in(spoken, language))
+    kinds = [kind for kind, _ in said if kind not in (None, "fillers")]
+    found = next((kind for kind in kinds if kind != ACKNOWLEDGEMENT), next(iter(kinds), None))
+    rest = tuple(word for kind, word in said if kind is None)
+    is_name = found in ("greeting", "farewell", "thanks") and len(rest) <= names
+    is_whole = not rest or is_name or (found == "thanks" and _is_remark(rest, names))
+    return found if is_whole else None
 
 
 def _is_remark(rest: tuple[str, ...], names: int) -> bool:
@@ -105,16 +99,10 @@ def _parting_kind(clauses: Sequence[tuple[str, ...]], language: str) -> str | No
 def _phrases_in(clause: tuple[str, ...], language: str) -> Iterator[tuple[str | None, str]]:
     """Kind and words of each phrase of small talk with which `clause` begins, and of each word behind them."""
     phrases = _phrases(language)
-    position = 0
-    while length := _longest(clause, position, phrases):
-        yield phrases[clause[position : position + length]], " ".join(clause[position : position + length])
-        position += length
-    yield from ((None, word) for word in clause[position:])
-
-
-def _longest(spoken: tuple[str, ...], position: int, phrases: Mapping[tuple[str, ...], str]) -> int:
-    """How many words the longest of `phrases` has that stands in `spoken` at `position`; 0 where none does."""
-    return next((n for n in range(MAX_WORDS, 0, -1) if spoken[position : position + n] in phrases), 0)
+    while length := next((n for n in range(MAX_WORDS, 0, -1) if clause[:n] in phrases), 0):
+        yield phrases[clause[:length]], " ".join(clause[:length])
+        clause = clause[length:]
+    yield from ((None, word) for word in clause)
 
 
 @cache
