@@ -1,5 +1,4 @@
-"""Reads Word documents, the sheets of Excel workbooks and the slides of PowerPoint presentations, whose archives are
-checked before anything is unpacked."""
+"""Reads Word documents, the sheets of Excel workbooks and the slides of PowerPoint presentations."""
 
 from __future__ import annotations
 
@@ -8,9 +7,8 @@ import re
 import threading
 import warnings
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, time
 from itertools import chain, groupby, islice, zip_longest
@@ -23,78 +21,21 @@ from groundgraph.core.errors import IngestError
 from groundgraph.core.evidence import jsonable
 from groundgraph.ingest.load_html import FORMULA, LOWERED, RAISED, html_markdown, with_raised
 from groundgraph.ingest.load_text import first_heading
-from groundgraph.ingest.read_file import MAX_CHARS, MEGABYTE, optional_package
+from groundgraph.ingest.read_file import MAX_CHARS, MAX_UNPACKED, MEGABYTE, open_archive, optional_package
 from groundgraph.ingest.records import Records, double_head, field_names, left_out, shown
 from groundgraph.text.original import FILE_ROW, FILE_SHEET, FILE_SLIDE
 
-# The zip archive that a Word or Excel file is, checked before anything is unpacked.
 
-MAX_RATIO = 100
-MAX_UNPACKED = 200 * MEGABYTE
-MAX_ENTRIES = 10_000
-# Below this size a ratio says nothing: a few empty rows reach any.
-_RATIO_FROM = MEGABYTE
-_OLD_OFFICE = b"\xd0\xcf\x11\xe0"
-_DOCTYPE = (b"<!DOCTYPE", "<!DOCTYPE".encode("utf-16-le"), "<!DOCTYPE".encode("utf-16-be"))
-
-
-def open_archive(data: bytes, kind: str, *, max_xml: int = MAX_UNPACKED) -> zipfile.ZipFile:
-    """The archive in `data`, which is small enough to unpack. The caller closes it.
-
-    Sizes are those that the archive declares; `zipfile` unpacks no more of an entry than was declared.
-
-    Args:
-        data: the file.
-        kind: what the file is said to be, for messages.
-        max_xml: the most bytes that one XML entry may have.
-
-    Raises:
-        IngestError: it is no such archive, is damaged or encrypted, or would unpack to far more than it is.
-    """
-    if not data:
-        raise IngestError("the file is empty")
-    if data.startswith(_OLD_OFFICE):
-        raise IngestError(f"it is no {kind} file but one in the older format, or encrypted; save it anew without both")
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(data))
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
-        raise IngestError(f"it is no {kind} file, or a damaged one: it is no zip archive ({error})") from error
-    try:
-        _refuse_bombs(archive.infolist(), max_xml)
-        for entry in archive.infolist():
-            if entry.filename.endswith((".xml", ".rels")):
-                _check_xml(archive, entry, kind)
-    except BaseException:
-        archive.close()
-        raise
-    return archive
-
-
-def _refuse_bombs(entries: list[zipfile.ZipInfo], max_xml: int) -> None:
-    if len(entries) > MAX_ENTRIES:
-        raise IngestError(f"its archive has {len(entries)} entries, the most is {MAX_ENTRIES}")
-    if sum(entry.file_size for entry in entries) > MAX_UNPACKED:
-        raise IngestError(f"it would unpack to more than {MAX_UNPACKED // MEGABYTE} MB; split it")
-    for entry in entries:
-        if entry.file_size > max(_RATIO_FROM, MAX_RATIO * entry.compress_size):
-            raise IngestError(f"'{entry.filename}' in it would unpack to more than {MAX_RATIO} times its size")
-        if entry.file_size > max_xml and entry.filename.endswith(".xml"):
-            raise IngestError(f"'{entry.filename}' in it has more than {max_xml // MEGABYTE} MB; split it")
-
-
-def _check_xml(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, kind: str) -> None:
-    # The format allows no document type; with one, entities could grow without bound in the parser.
-    before = b""
-    try:
-        with archive.open(entry) as file:
-            while block := file.read(_BLOCK):
-                if any(mark in before + block for mark in _DOCTYPE):
-                    raise IngestError(f"'{entry.filename}' in it declares a document type, as no {kind} file may")
-                before = block[-32:]
-    except IngestError:
-        raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
-        raise IngestError(f"'{entry.filename}' in it is damaged or encrypted: {error}") from error
+@contextmanager
+def _opened(data: bytes, kind: str, named: str, *, max_xml: int = MAX_UNPACKED) -> Iterator[zipfile.ZipFile]:
+    """As `open_archive`; what a parser makes of a damaged file inside is an `IngestError`, which calls it `named`."""
+    with open_archive(data, kind, max_xml=max_xml) as archive:
+        try:
+            yield archive
+        except IngestError:
+            raise
+        except Exception as error:
+            raise IngestError(f"it is no readable {named}: {type(error).__name__}: {error}") from error
 
 
 # Reads a Word document into the Markdown of its text.
@@ -118,17 +59,14 @@ def load_docx(data: bytes, name: str) -> Document:
     """
     mammoth = optional_package("mammoth", "a Word document")
     lxml_html = optional_package("lxml.html", "a Word document")
-    with open_archive(data, "Word (.docx)", max_xml=MAX_TREE) as archive:
+    with _opened(data, "Word (.docx)", "Word document", max_xml=MAX_TREE) as archive:
         if "[Content_Types].xml" not in archive.namelist():
             raise IngestError("it is a zip archive, but no Word document")
-        try:
-            data, hidden = _legible(archive, data)
-            result = mammoth.convert_to_html(io.BytesIO(data), style_map=_STYLES, convert_image=_without_picture)
-            tree = lxml_html.fromstring(f"<div>{result.value}</div>")
-            named = [" ".join(node.itertext()) for node in tree.xpath("//h1[@class='title']")][:1]
-            text = html_markdown(tree)
-        except Exception as error:  # whatever a parser makes of a damaged document
-            raise IngestError(f"it is no readable Word document: {type(error).__name__}: {error}") from error
+        data, hidden = _legible(archive, data)
+        result = mammoth.convert_to_html(io.BytesIO(data), style_map=_STYLES, convert_image=_without_picture)
+        tree = lxml_html.fromstring(f"<div>{result.value}</div>")
+        named = [" ".join(node.itertext()) for node in tree.xpath("//h1[@class='title']")][:1]
+        text = html_markdown(tree)
     if not re.search(r"\w", text):
         raise IngestError("it holds no text")
     title = " ".join("".join(named).split()) or first_heading(text, 0, MARKDOWN) or Path(name).stem
@@ -274,18 +212,12 @@ def load_xlsx(data: bytes, name: str) -> Document:
     """
     openpyxl = optional_package("openpyxl", _WORKBOOK)
     records = Records()
-    with open_archive(data, "Excel (.xlsx)") as archive:
-        try:
-            with _without_warnings():
-                workbook = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-                try:
-                    told = _add_sheets(records, workbook, archive)
-                finally:
-                    workbook.close()
-        except IngestError:
-            raise
-        except Exception as error:  # whatever a parser makes of a damaged workbook
-            raise IngestError(f"it is no readable Excel workbook: {type(error).__name__}: {error}") from error
+    with _opened(data, "Excel (.xlsx)", "Excel workbook") as archive:
+        with (
+            _without_warnings(),
+            closing(openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)) as workbook,
+        ):
+            told = _add_sheets(records, workbook, archive)
         told += _unknown_formulas(archive)
     return records.document(name, told)
 
@@ -596,15 +528,10 @@ def load_pptx(data: bytes, name: str) -> Document:
             installed.
     """
     pptx = optional_package("pptx", "a PowerPoint presentation")
-    with open_archive(data, "PowerPoint (.pptx)", max_xml=MAX_TREE):
-        try:
-            unread: list[str] = []
-            seen = [
-                (slide._element.get("show") not in _NO, slide) for slide in pptx.Presentation(io.BytesIO(data)).slides
-            ]
-            slides = [list(_slide_texts(slide, unread)) if shown else [] for shown, slide in seen]
-        except Exception as error:  # whatever a parser makes of a damaged presentation
-            raise IngestError(f"it is no readable presentation: {type(error).__name__}: {error}") from error
+    with _opened(data, "PowerPoint (.pptx)", "presentation", max_xml=MAX_TREE):
+        unread: list[str] = []
+        seen = [(slide._element.get("show") not in _NO, slide) for slide in pptx.Presentation(io.BytesIO(data)).slides]
+        slides = [list(_slide_texts(slide, unread)) if shown else [] for shown, slide in seen]
     hidden = [f"slide {number}" for number, (shown, _) in enumerate(seen, 1) if not shown]
     told = left_out(unread, "chart or diagram was", "charts and diagrams were", "with words that cannot be read")
     return _document(slides, name, told + left_out(hidden, "slide was", "slides were", "hidden"))

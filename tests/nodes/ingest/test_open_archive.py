@@ -10,7 +10,8 @@ import pytest
 from document_files import docx, paragraph, xlsx, zipped
 
 from groundgraph.core.errors import IngestError
-from groundgraph.ingest.office import load_docx, load_xlsx, open_archive
+from groundgraph.ingest.office import load_docx, load_xlsx
+from groundgraph.ingest.read_file import open_archive
 
 pytestmark = pytest.mark.covers("fault 63")
 
@@ -35,10 +36,10 @@ def test_a_bomb_in_a_word_or_excel_file_is_refused_before_it_is_unpacked():
 
 
 def test_many_entries_that_are_each_modest_are_refused_by_their_sum(monkeypatch):
-    monkeypatch.setattr("groundgraph.ingest.office.MAX_UNPACKED", 5000)
+    monkeypatch.setattr("groundgraph.ingest.read_file.MAX_UNPACKED", 5000)
     with pytest.raises(IngestError, match="would unpack to more than"):
         open_archive(zipped(*((f"{n}.bin", b"x" * 1000) for n in range(6))), "Word")
-    monkeypatch.setattr("groundgraph.ingest.office.MAX_ENTRIES", 3)
+    monkeypatch.setattr("groundgraph.ingest.read_file.MAX_ENTRIES", 3)
     with pytest.raises(IngestError, match="has 4 entries"):
         open_archive(zipped(*((f"{n}.bin", b"x") for n in range(4))), "Word")
 
