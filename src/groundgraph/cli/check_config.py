@@ -12,7 +12,7 @@ from groundgraph.answers.intent_template import compile_intent_template
 from groundgraph.answers.strategy_chain import Unusable
 from groundgraph.answers.structured_answer import AnswerTemplates
 from groundgraph.cli.options import placed
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import ConfigurationError, Problem, refuse_any
 from groundgraph.core.schema import SourceSchema
 from groundgraph.graph.configured_models import (
     configured_embedder,
@@ -198,9 +198,7 @@ def _intent(settings: Settings) -> None:
 
 
 def _chains(settings: Settings) -> None:
-    problems = check_chains(settings, Prompts.of(settings))
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(check_chains(settings, Prompts.of(settings)))
 
 
 def _sources(settings: Settings, with_models: Settings, checked: Checked) -> None:
@@ -219,8 +217,7 @@ def _sources(settings: Settings, with_models: Settings, checked: Checked) -> Non
     checked.notices += [f"{problem.key}: {problem.message}" for problem in missing]
     if with_models.category_router.routes and not sources_with_categories(resources.sources):
         checked.notices.append("category_router: no source has categories; one of type cascade has, or one from Python")
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(problems)
     if lacking_parts(with_models, resources.sources):
         checked.notices.append("no turn is run from this file alone: what a notice names has to come from Python")
 

@@ -24,7 +24,7 @@ from groundgraph.cli.check_config import lacking_parts
 from groundgraph.cli.output import note
 from groundgraph.cli.progress import SECONDS_BETWEEN_LINES
 from groundgraph.core.document import MEDIA_TYPES
-from groundgraph.core.errors import ConfigurationError, GroundGraphError
+from groundgraph.core.errors import ConfigurationError, GroundGraphError, refuse_any
 from groundgraph.core.failure import described, failure_of
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.secret_mask import mask
@@ -95,8 +95,7 @@ async def probe_sources(settings: Settings) -> list[ProbedSource]:
     """
     resources = Resources.build(settings.without_models())
     try:
-        if problems := lacking_parts(settings, resources.sources):
-            raise ConfigurationError(problems)
+        refuse_any(lacking_parts(settings, resources.sources))
         return await probed_sources(resources)
     finally:
         await resources.close()

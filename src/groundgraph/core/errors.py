@@ -87,6 +87,15 @@ class ConfigurationError(GroundGraphError):
         super().__init__("\n".join(map(str, found)))
 
 
+def refuse_any(problems: Sequence[Problem]) -> None:
+    """
+    Raises:
+        ConfigurationError: there are `problems`.
+    """
+    if problems:
+        raise ConfigurationError(problems)
+
+
 class AccessRefused(ConfigurationError):
     """A database refuses the login or has no such database, or its role may not read what it is asked for."""
 

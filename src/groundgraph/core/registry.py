@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Generic, TypeVar
 
-from groundgraph.core.errors import ConfigurationError, Problem, UnknownName
+from groundgraph.core.errors import ConfigurationError, Problem, UnknownName, refuse_any
 
 T = TypeVar("T")
 
@@ -98,5 +98,4 @@ class Registry(Generic[T]):
             for point in points
             if point.name in self._reserved
         ]
-        if problems:
-            raise ConfigurationError(problems)
+        refuse_any(problems)

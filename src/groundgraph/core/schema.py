@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import ConfigurationError, Problem, refuse_any
 from groundgraph.core.registry import nearest
 
 # Bringing a value that someone wrote into a file or a record to the type that its field declares.
@@ -154,8 +154,7 @@ class SourceSchema:
             for name in self.required_fields
             if name not in self.fields
         ]
-        if problems:
-            raise ConfigurationError(problems)
+        refuse_any(problems)
 
 
 # What an `x-extraction` annotation says about one field of an extraction.

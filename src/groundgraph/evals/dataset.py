@@ -10,7 +10,7 @@ from itertools import filterfalse
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import ConfigurationError, Problem, refuse_any
 
 # Reading files of one value per line, with the place of whatever is wrong in them.
 
@@ -50,8 +50,7 @@ def read_lines(data: bytes, file: Path, parse: Callable[[int, str], Parsed | Non
             problems.append(Problem("", str(error), str(file), number, error.column))
         if len(problems) == MAX_PROBLEMS:
             break
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(problems)
     return parsed
 
 

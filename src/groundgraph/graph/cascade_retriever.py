@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from groundgraph.answers.strategy_chain import Judged, Rerank, first_available
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import ConfigurationError, Problem, refuse_any
 from groundgraph.core.failure import degraded
 from groundgraph.core.filters import check_filters
 from groundgraph.graph.configured_models import configured_embedder
@@ -198,8 +198,7 @@ class CascadeRetriever(DelegatingSource):
         retriever._prompts = Prompts.of(loaded)
         retriever._reranking = _reranking(loaded, retriever._prompts, reranker, models)
         defaults, wanted = loaded.intent.default_filters, loaded.retrieval.scope_filters.get(entry.name, {})
-        if problems := scope_problems({entry.name: wanted}, defaults, {entry.name: retriever.get_schema()}):
-            raise ConfigurationError(problems)
+        refuse_any(scope_problems({entry.name: wanted}, defaults, {entry.name: retriever.get_schema()}))
         scoped = scope_values({entry.name: wanted}, scope or {}, None)
         enforced = {**defaults.get(entry.name, {}), **scoped.get(entry.name, {})}
         retriever.inner.enforced = check_filters(retriever.get_schema(), enforced, source=entry.name)

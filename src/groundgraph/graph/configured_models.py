@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from groundgraph.core.chain import SupportJudge
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import ConfigurationError, Problem, refuse_any
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema, annotations_of
@@ -203,8 +203,7 @@ def configured_extractor(
     if given is not None and not (isinstance(given, Runnable) or callable(given)):
         told = f"takes a chat model, a Runnable or a function of the messages, not {type(passed).__name__}"
         problems.append(Problem("extractor", told))
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(problems)
     for schema in schemas.values():
         if schema is not None:
             annotations_of(schema)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from groundgraph.core.chain import QueryChains
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.errors import ConfigurationError, ModelError, Problem
+from groundgraph.core.errors import ConfigurationError, ModelError, Problem, refuse_any
 from groundgraph.graph.configured_models import configured_embedder, embedding_problem
 from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES, base_fields, weaviate_place, with_base_fields
 from groundgraph.models.call_model import ChainModel, Passage, without_thoughts
@@ -350,8 +350,7 @@ def with_topic_indices(
             made.append(TopicIndexSource(source, index, choose=choose, key=key))
         except ConfigurationError as error:
             problems += error.problems
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(problems)
     return made
 
 

@@ -19,7 +19,7 @@ from typing_extensions import TypedDict, override
 from groundgraph.core.chain import IngestChains
 from groundgraph.core.document import DOCUMENTS, Document
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import Problem, refuse_any
 from groundgraph.core.knowledge_store import KnowledgeStore
 from groundgraph.core.latest import Latest
 from groundgraph.graph.ingest_resources import IngestResources, SharedStore
@@ -188,8 +188,7 @@ def _refuse_what_searches(parts: Parts) -> None:
     given = {"sources": parts.get("sources"), "reranker": parts.get("reranker"), "extractor": parts.get("extractor")}
     told = "belongs to a turn; an ingest has no use for it"
     problems = [Problem(name, told) for name, one in given.items() if one is not None]
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(problems)
 
 
 def compiled_ingest(

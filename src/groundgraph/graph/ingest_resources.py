@@ -12,7 +12,7 @@ from typing import Unpack
 from groundgraph.core.chain import IngestChains
 from groundgraph.core.document import DOCUMENTS, WEB_PAGES, Document
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.errors import ConfigurationError
+from groundgraph.core.errors import refuse_any
 from groundgraph.core.knowledge_store import (
     BaseIdentity,
     KnowledgeStore,
@@ -183,9 +183,7 @@ class IngestResources:
         settings = settings_of(given)
         know_secrets(*models.values())
         prompts = Prompts.of(settings)
-        problems = check_chains(settings, prompts)
-        if problems:
-            raise ConfigurationError(problems)
+        refuse_any(check_chains(settings, prompts))
         base = settings.knowledge_base or KnowledgeBaseSettings()
         base_fields(base)
         file = knowledge_base_file(settings, source) if knowledge_store is None else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.document import DOCUMENTS, WEB_PAGES
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import ConfigurationError, Problem, refuse_any
 from groundgraph.core.knowledge_store import LOST, KnowledgeStore, StoredDocument
 from groundgraph.core.registry import nearest
 from groundgraph.settings.knowledge_base import CustomSchemaSettings, KnowledgeBaseSettings
@@ -50,8 +50,7 @@ def base_fields(base: KnowledgeBaseSettings) -> dict[str, dict[str, Any]]:
                 told = f"has the type {_type(spec)} here and {_type(known)} elsewhere; a filter could not know which"
                 problems.append(Problem(f"knowledge_base.schemas.{kind}.fields.{name}", told))
             fields[name] = _joined(known, spec)
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(problems)
     return fields
 
 

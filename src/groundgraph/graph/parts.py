@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast, get_args
 
 from langchain_core.runnables import RunnableConfig
 
-from groundgraph.core.errors import ConfigurationError, InputInvalid, Problem
+from groundgraph.core.errors import InputInvalid, Problem, refuse_any
 from groundgraph.core.registry import nearest
 from groundgraph.settings.context import Context
 from groundgraph.sources.contract import GroundedSource
@@ -142,8 +142,7 @@ def check_given(parts: Mapping[str, Any]) -> None:
     ]
     problems += _reranker_problems(given.get("reranker"))
     problems += _source_problems(given.get("sources", ()))
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(problems)
 
 
 def _fits(name: str, value: Any, method: str) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from groundgraph.answers.structured_answer import AnswerTemplates
 from groundgraph.core.chain import IDENTITY, QueryChains, Reranker
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.errors import ConfigurationError, FilterInvalid, Problem
+from groundgraph.core.errors import ConfigurationError, FilterInvalid, Problem, refuse_any
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.filters import check_filters
 from groundgraph.core.registry import nearest
@@ -124,8 +124,7 @@ def _schemas(sources: Mapping[str, GroundedSource]) -> dict[str, SourceSchema | 
         for name, schema in schemas.items()
         if not isinstance(schema, SourceSchema | None)
     ]
-    if wrong:
-        raise ConfigurationError(wrong)
+    refuse_any(wrong)
     return schemas
 
 
@@ -209,8 +208,7 @@ def _check(settings: Settings, schemas: dict[str, SourceSchema | None], passed: 
         problems.append(
             Problem("synthesis.evidence_per_source", "a cluster holds evidence of several sources; drop one")
         )
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(problems)
 
 
 def _ask_back_problems(settings: Settings, schemas: dict[str, SourceSchema | None]) -> list[Problem]:

@@ -12,7 +12,7 @@ from langgraph.types import Send
 from typing_extensions import TypedDict
 
 from groundgraph.answers.conversation import cited_before, leaned_on, recent_conversation
-from groundgraph.core.errors import ConfigurationError, InputInvalid, Problem
+from groundgraph.core.errors import InputInvalid, Problem, refuse_any
 from groundgraph.core.intent import IntentState
 from groundgraph.core.registry import nearest
 from groundgraph.core.turn_values import Draft, Ranking, Retrieval, RetrievalTask, Turn
@@ -240,9 +240,7 @@ def add_stages(builder: StateGraph[Any, Any, Any, Any], resources: Resources, fa
         ConfigurationError: a stage cannot work.
     """
     settings, model = resources.settings, resources.query_model
-    problems = stage_problems(settings, resources.sources, asks=model is not None)
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(stage_problems(settings, resources.sources, asks=model is not None))
     starts: dict[Hashable, str] = {"reply": reply, "retrieve": "resolve_intent"}
     if "rewrite" in settings.stages and model is not None:
         from groundgraph.nodes.rewrite_question import rewrite_question

@@ -10,7 +10,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import ConfigurationError, Problem, refuse_any
 from groundgraph.graph.parts import GraphParts, takes
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval, again_or
@@ -79,8 +79,7 @@ def _check_policies(resources: Resources) -> None:
         for name, policy in policies.items()
         if policy == "repair" and resources.chat_model is None
     ]
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(problems)
 
 
 def _check_review(settings: Settings, checkpointer: Any) -> None:

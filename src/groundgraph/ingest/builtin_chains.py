@@ -15,7 +15,7 @@ from pydantic import Field, PositiveInt, ValidationError
 from groundgraph.answers.generate_queries import parse_queries
 from groundgraph.core.chain import IngestChains, Match, QueryChains
 from groundgraph.core.document import Chunk, Document
-from groundgraph.core.errors import ConfigurationError, ModelError, Problem
+from groundgraph.core.errors import ConfigurationError, ModelError, Problem, refuse_any
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.registry import Registry, nearest
 from groundgraph.ingest.judge import Judge, Method
@@ -567,5 +567,4 @@ class _Building:
 
     def raise_problems(self) -> None:
         """Raise `ConfigurationError` when there were problems."""
-        if self._problems:
-            raise ConfigurationError(list(dict.fromkeys(self._problems)))
+        refuse_any(list(dict.fromkeys(self._problems)))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import ConfigurationError, Problem, refuse_any
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import ANNOTATION, FIELD_TYPES, SourceSchema
 
@@ -132,8 +132,7 @@ def declared_fields(schema: Any, key: str) -> tuple[dict[str, dict[str, Any]], l
     if fields is None or not LIST.holds(required):
         told = "must list fields, such as `fields: [{name: year, type: integer}]`"
         raise ConfigurationError([Problem(key, told if fields is None else "`required_fields` is a list of names")])
-    if problems := field_problems(fields, key):
-        raise ConfigurationError(problems)
+    refuse_any(field_problems(fields, key))
     return fields, list(required)
 
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import ConfigurationError, Problem, refuse_any
 from groundgraph.core.evidence import SourceResult, changed
 from groundgraph.core.filters import matches, with_times
 from groundgraph.core.intent import RetrievalIntent
@@ -155,9 +155,7 @@ _OPTIONS = ("records", "schema", "description")
 
 def memory_from_options(entry: SourceOptions) -> InMemorySource:
     """`type: memory` with `records:`, a list of texts or mappings, and optionally `schema: {fields: {...}}`."""
-    problems = unknown_names(entry.options, _OPTIONS, entry.key, "a memory source has no option '{name}'")
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(unknown_names(entry.options, _OPTIONS, entry.key, "a memory source has no option '{name}'"))
     schema = entry.options.get("schema")
     fields, required = declared_fields(schema or None, f"{entry.key}.schema")
     described = str(entry.options.get("description", ""))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pydantic import ValidationError
 
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import ConfigurationError, Problem, refuse_any
 from groundgraph.core.evidence import SourceResult, evidence_key, jsonable, to_record
 from groundgraph.core.filters import check_filters, matches
 from groundgraph.core.intent import RetrievalIntent
@@ -382,9 +382,7 @@ def langchain_from_options(entry: SourceOptions) -> LangChainSource:
         ConfigurationError: an option is unknown or has a bad value, the class cannot be loaded, or it does not take
             the `options`.
     """
-    problems = _problems(entry)
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(_problems(entry))
     given = entry.options
     maker = _loaded(str(given["class"]), f"{entry.key}.class")
     options = _with_embeddings(maker, dict(given.get("options") or {}), entry)

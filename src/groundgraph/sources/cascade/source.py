@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from groundgraph.core.errors import ConfigurationError, KnowledgeFileInvalid, Problem, SourceUnavailable
+from groundgraph.core.errors import ConfigurationError, KnowledgeFileInvalid, Problem, SourceUnavailable, refuse_any
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import degraded, degraded_by
 from groundgraph.core.filters import check_filters
@@ -329,8 +329,7 @@ def cascade_from_options(entry: SourceOptions) -> CascadeSource:
     vectors = entry.options.get("vectors") or DEFAULT_VECTORS
     if not isinstance(vectors, str | Path):
         problems.append(Problem(f"{entry.key}.vectors", "must be the path of a file"))
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(problems)
     source = CascadeSource(
         [entry.base_dir / path for path in paths],
         name=entry.name,
@@ -368,8 +367,7 @@ def search_settings(given: Mapping[str, Any], key: str, *, ignored: Sequence[str
         for item in error.errors():
             place = ".".join(map(str, item["loc"]))
             problems.append(Problem(f"{prefix}{place}".rstrip("."), message_of(item, item["loc"])))
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(problems)
     return settings
 
 

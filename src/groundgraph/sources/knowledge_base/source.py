@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from groundgraph.core.chain import Match
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import ConfigurationError, Problem, refuse_any
 from groundgraph.core.evidence import SourceResult
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.search.rank import RankedPassage, query_vector, wants_vector
@@ -212,9 +212,7 @@ def arguments_of(entry: SourceOptions, known: Sequence[str]) -> ChainedOptions:
     Raises:
         ConfigurationError: an option is not among `known`, or has a bad value.
     """
-    problems = unknown_names(entry.options, known, entry.key, "a knowledge base has no option '{name}'")
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(unknown_names(entry.options, known, entry.key, "a knowledge base has no option '{name}'"))
     return ChainedOptions(
         name=entry.name,
         fields=declared_fields(entry.options.get("fields"), f"{entry.key}.fields")[0],

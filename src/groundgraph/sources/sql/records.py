@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from groundgraph.core.errors import ConfigurationError, Problem, SourceUnavailable
+from groundgraph.core.errors import ConfigurationError, Problem, SourceUnavailable, refuse_any
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.exact_number import ExactNumber, exact_number
 from groundgraph.sources.sql.shape import number
@@ -112,8 +112,7 @@ def _checked(name: str, records: Iterable[Mapping[str, Any]]) -> list[Mapping[st
         for number, record in enumerate(kept)
         if not isinstance(record, Mapping) or not all(isinstance(key, str) and key for key in record)
     ]
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(problems)
     return kept
 
 

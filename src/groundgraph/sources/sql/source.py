@@ -20,6 +20,7 @@ from groundgraph.core.errors import (
     Problem,
     SourceTimeout,
     SourceUnavailable,
+    refuse_any,
 )
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
@@ -360,9 +361,7 @@ class SqlSource(NamedSource):
     @staticmethod
     def _topic_columns(given: Any, name: str, tables: Sequence[str], server: PostgresOptions | None) -> TopicColumns:
         columns = TopicColumns.of(given, f"{name}.topic_columns")
-        problems = table_problems(tables, server, f"{name}.topic_columns")
-        if problems:
-            raise ConfigurationError(problems)
+        refuse_any(table_problems(tables, server, f"{name}.topic_columns"))
         return columns
 
     @staticmethod
@@ -376,8 +375,7 @@ class SqlSource(NamedSource):
             problems.append(Problem(f"{name}.fts", "a text index of the database belongs to one `table`; name it"))
         if max_tables < 1:
             problems.append(Problem(f"{name}.max_tables", "must be 1 or more"))
-        if problems:
-            raise ConfigurationError(problems)
+        refuse_any(problems)
 
     @staticmethod
     def _with_vectors(
@@ -404,8 +402,7 @@ class SqlSource(NamedSource):
             problems.append(Problem(f"{name}.fts", "names an FTS5 table of SQLite, which this database has none of"))
         if postgres is not None and not on_server:
             problems.append(Problem(f"{name}.url", "the options of a server need postgresql://user@host/database"))
-        if problems:
-            raise ConfigurationError(problems)
+        refuse_any(problems)
 
 
 # The source types `sql` and `database` of a configuration.
@@ -431,9 +428,7 @@ def sql_from_options(entry: SourceOptions, *, source_type: str = "sql") -> SqlSo
         ConfigurationError: an option is unknown, has a bad value, or is missing.
     """
     options = dict(entry.options)
-    problems = _problems(entry, options)
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(_problems(entry, options))
     kept: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     memory = _in_memory(options)
     kept.pop("backend", None)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import Problem, refuse_any
 from groundgraph.core.evidence import SourceResult
 from groundgraph.search.topics import Outline, PassageVectors, Place, Reading, Row, outline_reading, unusable
 from groundgraph.sources.check_options import unknown_names
@@ -52,9 +52,7 @@ class TopicColumns:
         Raises:
             ConfigurationError: it is no mapping of `NAMES` to columns.
         """
-        problems = option_problems(given, key)
-        if problems:
-            raise ConfigurationError(problems)
+        refuse_any(option_problems(given, key))
         return cls(**given)
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from groundgraph.core.errors import ConfigurationError, Problem, SchemaChanged
+from groundgraph.core.errors import Problem, SchemaChanged, refuse_any
 from groundgraph.core.registry import nearest
 from groundgraph.sources.check_options import unknown_names
 
@@ -64,8 +64,7 @@ def mapping_of(given: Mapping[str, str] | None, key: str) -> PropertyMapping:
         for name, value in given.items()
         if name in known and (not isinstance(value, str) or not value)
     ]
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(problems)
     return PropertyMapping(**given)
 
 
@@ -185,8 +184,7 @@ def check_shape(shape: CollectionShape, wanted: Wanted) -> None:
     if shape.multi_tenant is not bool(wanted.tenant_from):
         raise SchemaChanged(_tenants_message(shape, wanted))
     problems = [*_mapping_problems(shape, wanted), *_field_problems(shape, wanted), *_vector_problems(shape, wanted)]
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(problems)
 
 
 def _tenants_message(shape: CollectionShape, wanted: Wanted) -> str:

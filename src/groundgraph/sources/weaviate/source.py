@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from groundgraph.core.characters import clean_text
-from groundgraph.core.errors import ConfigurationError, FilterInvalid, Problem, SchemaChanged, ScopeMissing
+from groundgraph.core.errors import ConfigurationError, FilterInvalid, Problem, SchemaChanged, ScopeMissing, refuse_any
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import degraded
 from groundgraph.core.filters import check_filters, matches
@@ -397,8 +397,7 @@ def _check_arguments(name: str, mapping: PropertyMapping, given: _Numbers, tenan
         (tenant.get("type", "string") != "string", "tenant_from", "must name a field of type string"),
     )
     problems = [Problem(f"{name}.{key}", message) for holds, key, message in wrong if holds]
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(problems)
 
 
 def _without_vectors(vectorizer: str | None, vector_weight: float) -> str:
@@ -428,9 +427,7 @@ def weaviate_from_options(entry: SourceOptions) -> WeaviateSource:
     Raises:
         ConfigurationError: an option is unknown, missing, or has a bad value.
     """
-    problems = _problems(entry)
-    if problems:
-        raise ConfigurationError(problems)
+    refuse_any(_problems(entry))
     given = {option: value for option, value in entry.options.items() if value is not None}
     address = address_of(
         given.get("url", DEFAULT_URL),
