@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
+from operator import neg
 from typing import Any
 
 from groundgraph.text.follow_up import language_words
@@ -262,20 +263,18 @@ class Number:
         """What it means beside a number that is written without doubt."""
         return self.values if self.sure is None else self.sure
 
+    def mapped(self, change: Callable[[float], float]) -> Number:
+        """The same with other values."""
+        values, plain, certain = (frozenset(map(change, one)) for one in (self.values, self.plain, self.certain))
+        return replace(self, values=values, plain=plain, sure=certain if self.is_open else None)
+
     def negated(self) -> Number:
         """The same below zero."""
-        sure = None if self.sure is None else _negative(self.sure)
-        return replace(
-            self, values=_negative(self.values), plain=_negative(self.plain), sure=sure, clock=None, others=()
-        )
+        return replace(self.mapped(neg), clock=None, others=())
 
     def ways(self) -> tuple[Number, ...]:
         """It and what else it may be."""
         return (self, *self.others)
-
-
-def _negative(values: frozenset[float]) -> frozenset[float]:
-    return frozenset(-value for value in values)
 
 
 @lru_cache(maxsize=1024)
@@ -411,10 +410,11 @@ def _number(found: re.Match[str], decimal: str | None, mark: str) -> Number:
     clock = None if known else _minute(digits)
     power = _power(found["power"])
     long = None if scale or power != 1 else _long(digits)
-    plain = _multiplied(Number("", values, values, known, sure, None, clock, per, long=long), power)
+    plain = Number("", values, values, known, sure, None, clock, per, long=long)
+    plain = plain if power == 1 else plain.mapped(lambda value: rounded(value * power))
     if not scale:
         return plain
-    scaled = replace(_multiplied(plain, scale), plain=plain.plain, scale=scale)
+    scaled = replace(plain.mapped(lambda value: rounded(value * scale)), plain=plain.plain, scale=scale)
     length = unit_of(word) if letter and not mark else None
     return replace(scaled, others=(replace(plain, unit=length),)) if length else scaled
 
@@ -442,17 +442,6 @@ def _minute(digits: str) -> int | None:
     """The minute of the day that "16.30" may be."""
     clock = _CLOCK_LIKE.fullmatch(digits)
     return int(clock[1]) * 60 + int(clock[2]) if clock and int(clock[1]) <= 24 else None
-
-
-def _multiplied(number: Number, by: float) -> Number:
-    if by == 1:
-        return number
-    sure = None if number.sure is None else _times(number.sure, by)
-    return replace(number, values=_times(number.values, by), plain=_times(number.plain, by), sure=sure)
-
-
-def _times(values: frozenset[float], by: float) -> frozenset[float]:
-    return frozenset(rounded(value * by) for value in values)
 
 
 def rounded(value: float) -> float:
