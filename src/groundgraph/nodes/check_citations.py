@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NotRequired, cast
 
 from langgraph.runtime import Runtime
@@ -34,28 +34,6 @@ if TYPE_CHECKING:
 
 # All checks of an answer together, and what the policies make of what they found.
 
-# Labels that refer to nothing.
-
-
-def check_labels(removed: Sequence[int]) -> list[Flag]:
-    """A flag `unresolved_label` for each label that was taken out because it referred to no evidence."""
-    return [
-        {"kind": "unresolved_label", "sentence": "", "detail": f"[{number}] refers to no evidence"}
-        for number in dict.fromkeys(removed)
-    ]
-
-
-# Links and images that lead away from the evidence.
-
-
-def check_links(removed: Sequence[str]) -> list[Flag]:
-    """A flag `link_removed` for each link or image that led elsewhere and was made plain text; it is named defanged."""
-    return [
-        {"kind": "link_removed", "sentence": "", "detail": f"{target} leads elsewhere than the evidence allows"}
-        for target in dict.fromkeys(removed)
-    ]
-
-
 MAX_FOUND_QUOTES = 20
 CHECK_OF = {
     "unresolved_label": "labels",
@@ -77,14 +55,27 @@ def check_answer(
 
     An answer that was cut off, or declined, is not asked for citations.
     """
-    flags = check_labels(draft["removed"]) if settings.labels != "off" else []
-    flags += check_links(draft["removed_links"]) if settings.links != "off" else []
+    flags = list(_taken_out(draft, settings))
     quotes: list[FoundQuote] = []
     if answer.written and answer.evidence:
         asked = require_citations and draft["finish"] == "stop"
         found, quotes = check_prose(answer, settings, asked_for_citations=asked)
         flags += found
     return _fairly(flags), quotes[:MAX_FOUND_QUOTES]
+
+
+def _flag(kind: str, detail: str) -> Flag:
+    """A finding about the answer as a whole."""
+    return {"kind": kind, "sentence": "", "detail": detail}
+
+
+def _taken_out(draft: Draft, settings: CitationCheckSettings) -> Iterator[Flag]:
+    """A flag for each label that was taken out because it referred to no evidence, and for each link or image that led
+    elsewhere and was made plain text; that is named defanged."""
+    for number in dict.fromkeys(draft["removed"] if settings.labels != "off" else ()):
+        yield _flag("unresolved_label", f"[{number}] refers to no evidence")
+    for target in dict.fromkeys(draft["removed_links"] if settings.links != "off" else ()):
+        yield _flag("link_removed", f"{target} leads elsewhere than the evidence allows")
 
 
 # One of these stands in whatever may be a quotation.
@@ -237,8 +228,7 @@ def _told(check: Check, settings: Settings) -> Check:
     kinds of findings there are, and none of its words."""
     if check["verdict"] == "pass" or settings.human_review.support_below is None:
         return check
-    flags: list[Flag] = [{"kind": flag["kind"], "sentence": "", "detail": ""} for flag in check["flags"]]
-    return {**check, "flags": flags, "quotes": []}
+    return {**check, "flags": [_flag(flag["kind"], "") for flag in check["flags"]], "quotes": []}
 
 
 def _by_hand(draft: Draft, results: Sequence[SourceResult], note: str) -> Draft:
@@ -304,7 +294,7 @@ def _check(answer: CheckedAnswer, draft: Draft, settings: Settings, options: Opt
     return {
         **EMPTY_CHECK,
         "score": score,
-        "flags": flags + _finish_flags(draft) + _repetition(answer.written),
+        "flags": [*flags, *_as_it_ended(draft), *_repetition(answer.written)],
         "quotes": quotes,
         "verdict": _reviewed(verdict, score, draft, settings),
     }
@@ -320,21 +310,19 @@ def _reviewed(verdict: Verdict, score: float, draft: Draft, settings: Settings) 
     return "review" if waits and verdict == "pass" else verdict
 
 
-def _finish_flags(draft: Draft) -> list[Flag]:
-    kinds: dict[str, Any] = {
-        "length": ("truncated", "the model reached its length limit"),
-        "error": ("incomplete", "the model failed before the answer was complete"),
-        "refusal": ("refusal", "the model declined to answer"),
-    }
-    if draft["finish"] not in kinds:
-        return []
-    kind, detail = kinds[draft["finish"]]
-    return [{"kind": kind, "sentence": "", "detail": detail}]
+_ENDED = {
+    "length": _flag("truncated", "the model reached its length limit"),
+    "error": _flag("incomplete", "the model failed before the answer was complete"),
+    "refusal": _flag("refusal", "the model declined to answer"),
+}
 
 
-def _repetition(written: str) -> list[Flag]:
-    again = repeated(written)
-    if again is None:
-        return []
-    beginning = " ".join(written[again : again + 60].split())
-    return [{"kind": "repetitive", "sentence": "", "detail": f"the model repeats itself from “{beginning}” on"}]
+def _as_it_ended(draft: Draft) -> Iterator[Flag]:
+    if told := _ENDED.get(draft["finish"]):
+        yield {**told}
+
+
+def _repetition(written: str) -> Iterator[Flag]:
+    if (again := repeated(written)) is not None:
+        beginning = " ".join(written[again : again + 60].split())
+        yield _flag("repetitive", f"the model repeats itself from “{beginning}” on")

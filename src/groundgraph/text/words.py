@@ -275,21 +275,18 @@ def stemming() -> str:
 
 def stems(text: str) -> list[str]:
     """The stems of the content words of `text`, in order and with repetitions; stop words are left out."""
-    return list(map(stem, _content(words(text), text)))
+    return list(map(stem, content_words(words(text), text)))
 
 
-def content_stems(spoken: Iterable[str]) -> list[str]:
+def content_stems(spoken: Sequence[str]) -> list[str]:
     """The stems of those of the folded words `spoken` that are no stop words, in order and with repetitions."""
     return list(map(stem, content_words(spoken)))
 
 
-def content_words(spoken: Iterable[str]) -> Iterator[str]:
-    """Those of the folded words `spoken` that are no stop words, of the language of all of them among others."""
-    return _content(list(spoken), "")
-
-
-def _content(said: Sequence[str], text: str) -> Iterator[str]:
-    return filterfalse(_meaningless_here(said, text).__contains__, said)
+def content_words(spoken: Sequence[str], text: str = "") -> Iterator[str]:
+    """Those of the folded words `spoken`, of which a `text` is, that are no stop words, of the language of all of them
+    among others."""
+    return filterfalse(_meaningless_here(spoken, text).__contains__, spoken)
 
 
 def _meaningless_here(said: Sequence[str], text: str) -> frozenset[str]:
@@ -383,7 +380,7 @@ def detect_language(text: str, default: str = "en") -> str:
     if not script:
         return default
     near = _languages_in(script) if script != "LATIN" else ()
-    return near[0] if near else _of_latin(list(words(text)), default)
+    return near[0] if near else _of_latin(words(text), default)
 
 
 def spoken_language(text: str, before: str | None = None) -> str:
