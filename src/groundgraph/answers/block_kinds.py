@@ -122,6 +122,15 @@ def is_underlined(line: str, below: str) -> bool:
     return bool(_RULE.match(below))
 
 
+# Headings that a text begins with, of Markdown or with a line below.
+_HEADED = re.compile(r"(?:\s*+(?:#{1,6}[ \t][^\n]*+|[^\n]++\n([=\-^*+])\1{2,}+[ \t]*+)(?=\n))++\s*+(?=\S)")
+
+
+def below_headings(text: str) -> str:
+    """`text` without the headings that it begins with."""
+    return text[found.end() :] if (found := _HEADED.match(text)) else text
+
+
 def code_in(text: str) -> tuple[str, str]:
     """The language of a code directive, with the code below it, which has the lines as they stand; of other text, no
     language and all of it."""

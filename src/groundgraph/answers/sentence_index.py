@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from groundgraph.answers.block_kinds import figures_in
+from groundgraph.answers.block_kinds import below_headings, figures_in
 from groundgraph.answers.label_gate import CODE
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.original import RUNNING_LINES, masked_line
@@ -49,8 +49,6 @@ _BLANK = re.compile(r"\s+")
 SENTENCE_ENDS = tuple(".!?…:;。！？\"'”»)")
 # A line below or above a heading. Of what else such lines are of, a backtick or a tilde sets out code.
 _RULE = re.compile(r"^[ \t]*([=\-^*+])\1{2,}[ \t]*$", re.MULTILINE)
-# Headings that a text begins with, of Markdown or with a line below.
-_HEADED = re.compile(r"(?:\s*+(?:#{1,6}[ \t][^\n]*+|[^\n]++\n([=\-^*+])\1{2,}+[ \t]*+)(?=\n))++\s*+(?=\S)")
 
 
 class Sentence(NamedTuple):
@@ -263,7 +261,7 @@ def best_sentence(text: str, weights: Weights, running: tuple[str, ...] = ()) ->
 def snippet(text: str, weights: Weights, limit: int = 300, running: tuple[str, ...] = ()) -> str:
     """At most `limit` characters of `text` on one line around its best sentence, cut between words, without the
     headings that it begins with: a listing names them."""
-    own = text[headed.end() :] if (headed := _HEADED.match(text)) else text
+    own = below_headings(text)
     return _around_best(own, weights, limit, running) if len(own) > limit else _on_one_line(own)
 
 
