@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
-from itertools import chain
 
 from groundgraph.text.follow_up import language_words
 from groundgraph.text.words import LANGUAGES, WORD, fold, language_data, small_words, spoken_language, stems, words
@@ -59,10 +58,9 @@ def _names(message: str) -> int:
 
 
 def _kind(spoken: tuple[str, ...], language: str, names: int) -> str | None:
-    said = list(_phrases_in(spoken, language))
-    kinds = [kind for kind, _ in said if kind not in (None, "fillers")]
+    said, rest = _phrases_in(spoken, language)
+    kinds = [kind for kind in said if kind != "fillers"]
     found = next((kind for kind in kinds if kind != ACKNOWLEDGEMENT), next(iter(kinds), None))
-    rest = tuple(word for kind, word in said if kind is None)
     is_name = found in ("greeting", "farewell", "thanks") and len(rest) <= names
     is_whole = not rest or is_name or (found == "thanks" and _is_remark(rest, names))
     return found if is_whole else None
@@ -90,19 +88,19 @@ def parting_words(message: str, languages: Sequence[str]) -> str | None:
 
 
 def _parting_kind(clauses: Sequence[tuple[str, ...]], language: str) -> str | None:
-    said = list(chain.from_iterable(_phrases_in(clause, language) for clause in clauses))
-    kind = next((kind for kind, _ in said if kind in ("thanks", "farewell")), None)
-    rest = " ".join(word for kind, word in said if kind is None)
+    told = [_phrases_in(clause, language) for clause in clauses]
+    kind = next((kind for said, _ in told for kind in said if kind in ("thanks", "farewell")), None)
+    rest = " ".join(word for _, words in told for word in words)
     return kind if len(stems(rest)) <= REMARK_WORDS else None
 
 
-def _phrases_in(clause: tuple[str, ...], language: str) -> Iterator[tuple[str | None, str]]:
-    """Kind and words of each phrase of small talk with which `clause` begins, and of each word behind them."""
-    phrases = _phrases(language)
-    while length := next((n for n in range(MAX_WORDS, 0, -1) if clause[:n] in phrases), 0):
-        yield phrases[clause[:length]], " ".join(clause[:length])
+def _phrases_in(clause: tuple[str, ...], language: str) -> tuple[list[str], tuple[str, ...]]:
+    """The kind of each phrase of small talk with which `clause` begins, and the words behind them."""
+    phrases, said = _phrases(language), list[str]()
+    while length := next((n for n in range(min(MAX_WORDS, len(clause)), 0, -1) if clause[:n] in phrases), 0):
+        said.append(phrases[clause[:length]])
         clause = clause[length:]
-    yield from ((None, word) for word in clause)
+    return said, clause
 
 
 @cache
