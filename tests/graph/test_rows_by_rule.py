@@ -43,11 +43,11 @@ def _quoted(output: dict) -> list[str]:
     [
         ("All tickets but the closed ones", "do not meet a condition"),
         ("non-high tickets", "do not meet a condition"),
-        ("tickets with a priority below high", "do not meet a condition"),
+        ("tickets with a priority below high", "a comparison of rows"),
         ("every employee but Weber", "do not meet a condition"),
         ("Which articles are below the reorder level?", "a comparison of rows"),
         ("Alle tickets, aber die closed nicht", "auf die etwas nicht zutrifft"),
-        ("Welche tickets haben eine priority unter high?", "auf die etwas nicht zutrifft"),
+        ("Welche tickets haben eine priority unter high?", "Vergleich"),
         ("Quels tickets mais closed", "ne remplissent pas une condition"),
         ("¿Qué tickets tiene el estado pero closed?", "no cumplen una condición"),
     ],
