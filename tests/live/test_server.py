@@ -23,7 +23,7 @@ async def test_a_turn_on_the_server_answers_with_citations(client) -> None:
     thread = await client.threads.create()
     result = await client.runs.wait(thread["thread_id"], "turn", input=QUESTION)
     assert result["outcome"] == "answered"
-    assert [citation["label"] for citation in result["citations"]] == [1], "one for each quote"
+    assert [citation["label"] for citation in result["citations"]] == [1, 2], "one for each quote"
     again = await client.runs.wait(thread["thread_id"], "turn", input={"question": "When is pump 17 serviced?"})
     assert len(again["messages"]) == 4
     assert "90 days" in again["answer"]
