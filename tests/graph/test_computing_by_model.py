@@ -161,6 +161,20 @@ async def test_a_model_reads_the_texts_beside_rows_that_it_could_only_count(tmp_
     assert {row["source_name"] for row in output["provenance"]["results"]} == {"texts"}
 
 
+async def test_without_a_threshold_rows_that_it_could_only_count_are_not_read_either(tmp_path):
+    model = _model(QUESTION, NOTHING)
+    graph = turn_graph(
+        load_settings({"retrieval": {"answerable_threshold": None}}),
+        sources=[SqlSource(shop(tmp_path), name="shop", tables=["orders"], relations=RELATIONS)],
+        chat_model=model,
+    )
+    output = await graph.ainvoke({"messages": [HumanMessage(QUESTION)]})
+    await graph.resources.close()
+    assert output["outcome"] == "insufficient"
+    assert any("would have to be computed" in note for note in output["notes"])
+    assert output["citations"], "the rows are what comes closest"
+
+
 async def test_filters_of_the_configuration_hold_for_what_is_computed_too(tmp_path):
     output = await _asked(tmp_path, "What is the total amount of orders?", SUM, filters={"customers.city": "Oslo"})
     assert _evidence(output) == ["sum of amount in orders where customers.city = Oslo: 80.0 (over 2 rows)"]

@@ -246,7 +246,8 @@ class Judge:
             return "answer"
         parts = parting_words(view.state["turn"]["question"], self.settings.fast_path.recognised)
         reads = self.reader == "model" and not parts and self._style(view, found=True) != "structured"
-        if reads and held.read >= self.least[True]:
+        # Without a threshold there may be no text beside the rows.
+        if reads and held.read >= self.least[True] and (held.read or not computes):
             return "to_read"
         return "answer" if good else "closest"
 
