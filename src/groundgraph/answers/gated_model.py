@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict, PrivateAttr
 
-from groundgraph.answers.label_gate import LABEL, Gate, LabelGate, ProseGate, at_their_places
+from groundgraph.answers.label_gate import LABEL, Gate, LabelGate, ProseGate, at_their_places, spoken
 from groundgraph.answers.link_gate import LinkGate, LinkTargets
 from groundgraph.core.characters import HiddenGate, clean_text, without_hidden
 from groundgraph.core.errors import ModelError
@@ -33,7 +33,6 @@ from groundgraph.models.replies import (
 )
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.resilience.bounds import ready_to_emit
-from groundgraph.text.words import LANGUAGES, language_data
 
 # The one line by which a model says that the evidence answers nothing; it never reaches a reader.
 
@@ -140,12 +139,7 @@ class AbstentionGate(Gate):
 # A passage that a sentence names by the number which the model was shown, as in "according to passage 3". Its reader
 # knows the passages by other numbers.
 
-
-def _called(name: str) -> list[str]:
-    return [word for language in LANGUAGES for word in language_data(language, "label_words", name)]
-
-
-_ONE, _SEVERAL, _ANDS = ("|".join(_called(name)) for name in ("passage", "passages", "ands"))
+_ONE, _SEVERAL, _ANDS = map(spoken, ("passage", "passages", "ands"))
 _NUMBER_ENDS = r"(?![\w%]|[.,]\d)"
 _NUMBERED = re.compile(
     rf"(?:{_ONE})[ \t]\d{{1,3}}{_NUMBER_ENDS}|(?:{_SEVERAL})[ \t]\d{{1,3}}(?:,[ \t]?\d{{1,3}}){{0,9}}"

@@ -201,7 +201,7 @@ _ROUND_PREFIX = re.compile(r"\((?:\d{0,2}|\d{1,2}\)[.!?…]?)")
 _NAMED_PREFIX = re.compile(r"\((?:[^\W\d_]{1,20}[\s:#№.]{0,3}[\d,&\s-]{0,16})?")
 
 
-def _spoken(kind: str) -> str:
+def spoken(kind: str) -> str:
     """What matches one of the words of a `kind` that stand in labels."""
     return "|".join(re.escape(word) for one in LANGUAGES for word in language_data(one, "label_words", kind))
 
@@ -210,14 +210,14 @@ def _spoken(kind: str) -> str:
 def _named_round() -> re.Pattern[str]:
     """A label in parentheses, with a name of evidence before its numbers."""
     numbers = r"\d{1,3}(?:\s?[-,&]\s?\d{1,3}){0,2}"
-    return re.compile(rf"\((?:{_spoken('names')})[\s:#№.]{{0,3}}({numbers})\)", re.IGNORECASE)
+    return re.compile(rf"\((?:{spoken('names')})[\s:#№.]{{0,3}}({numbers})\)", re.IGNORECASE)
 
 
 @cache
 def _written() -> re.Pattern[str]:
     """A label as models write it: a name of evidence or `^` before the numbers, a page or a dagger behind them."""
-    names, ands = _spoken("names"), _spoken("ands")
-    place = rf"[,:;]?\s{{0,2}}(?:{_spoken('pages')})[.]?\s{{0,2}}\d{{1,5}}(?:[-–]\d{{1,5}})?|†[^\[\]［］【】\n]{{0,40}}"
+    names, ands = spoken("names"), spoken("ands")
+    place = rf"[,:;]?\s{{0,2}}(?:{spoken('pages')})[.]?\s{{0,2}}\d{{1,5}}(?:[-–]\d{{1,5}})?|†[^\[\]［］【】\n]{{0,40}}"
     named = rf"(?:[\^#№]|(?:{names})[\s:#№.]{{0,3}})?"
     others = (
         rf"(?:\s{{0,2}}[,;]\s{{0,2}}{named}\d{{1,3}}){{0,9}}(?:[,;]?\s{{1,2}}(?:&|{ands})\s{{1,2}}{named}\d{{1,3}})?"
