@@ -87,9 +87,13 @@ def kind_of(line: str) -> Kind:
 
 _NUMBER = re.compile(r"[^\w\s]*+\d[\d.,:/%]*+[^\w\s]*+")
 _FEWEST_NUMBERS = 3
+_DIGITS = re.compile(r"\d+")
 
 
 def _is_figures(line: str) -> bool:
+    # Hardly a line has so many.
+    if len(_DIGITS.findall(line)) < _FEWEST_NUMBERS:
+        return False
     # What is set out in columns, or between signs, has its rows already.
     if "  " in line.strip() or kind_of(line) != "prose":
         return False

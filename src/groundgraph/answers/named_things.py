@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain, compress
 from operator import not_
 from pathlib import PurePath
@@ -107,11 +108,16 @@ def _is_of_tables(result: SourceResult) -> bool:
     return is_stated(result.metadata) or bool(result.metadata.get(NEEDS))
 
 
-def _called(result: SourceResult) -> list[frozenset[str]]:
+def _called(result: SourceResult) -> tuple[frozenset[str], ...]:
     """The stems of the title of a document, and of its name; none of a row."""
     document = "" if "file_row" in result.metadata else str(result.metadata.get("document") or "")
-    called = [str(result.metadata.get("title") or ""), PurePath(document).stem] if document else []
-    return list(filter(None, (frozenset(name_stems(one)) for one in called)))
+    return _names_of(document, str(result.metadata.get("title") or "")) if document else ()
+
+
+# The documents of a collection are few beside its pieces.
+@lru_cache(maxsize=4096)
+def _names_of(document: str, title: str) -> tuple[frozenset[str], ...]:
+    return tuple(filter(None, (frozenset(name_stems(one)) for one in (title, PurePath(document).stem))))
 
 
 def _holds_name(named: Collection[frozenset[str]], called: Sequence[frozenset[str]], text: str) -> bool:

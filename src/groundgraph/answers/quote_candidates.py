@@ -9,7 +9,7 @@ from functools import cache, cached_property, lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-from groundgraph.answers.evidence_blocks import Shape, answering_alone, quotable, sentence_blocks
+from groundgraph.answers.evidence_blocks import INTRODUCES, Block, Shape, answering_alone, quotable, sentence_blocks
 from groundgraph.answers.sentence_index import (
     Sentence,
     Weights,
@@ -115,21 +115,18 @@ class Asked:
         """What `text` gains by the codes of the question that it holds, or the `heading` that it stands under, and by
         the number that it asks for."""
         number = NUMBERED if self.is_for_number and holds_number(text) else 0.0
-        return max(self._coded(text), self._coded(heading)) + number
+        names = self.codes or self.dotted
+        return max(self._coded(text), self._coded(heading)) + number if names else number
 
     def _coded(self, text: str) -> float:
         held = len(held_codes(self.codes, text)) + len(self.dotted and self.dotted & dotted_names(text))
-        return CODED * held / (len(self.codes) + len(self.dotted)) if held else 0.0
+        return CODED * held / (len(self.codes) + len(self.dotted))
 
-    def defined(self, sentence: Sentence, text: str, above: frozenset[str]) -> float:
-        """What a `sentence`, as it stands in `text`, gains where it tells of a term that is one of the topics, with the
-        words `above` it. In code such a line gives a value."""
-        if not sentence.quotable or sentence.stems.isdisjoint(self.stems):
+    def defined(self, saying: Saying, above: frozenset[str]) -> float:
+        """What a sentence gains where it tells of a term that is one of the topics, with the words `above` it."""
+        if not saying.term or saying.sentence.stems.isdisjoint(self.stems):
             return 0.0
-        # The marker of an item stands right before it.
-        is_item = text[max(0, sentence.start - _MARKER_CHARS) : sentence.start].rpartition("\n")[2].strip()
-        found = (TERM_OF_ITEM if is_item else TERM).match(text, sentence.start, sentence.end)
-        return HEADED if found and self.is_topic(stems_of(found[1]), above) else 0.0
+        return HEADED if self.is_topic(saying.term, above) else 0.0
 
     def nearness(self, result: SourceResult, count: int) -> Sequence[float]:
         """The cosines of the `count` sentences of `result`; 0 where they are not known."""
@@ -232,37 +229,67 @@ def _candidates_in(
     discount = _discount(own)
     about = headed + (ABOUT * max(_likeness(heading, asked.stems) for heading in headings) if named else 0.0)
     held_by_one = max(weights, default=0.0) / asked.total + asked.marked(content, shape.heading)
-    own_sentences = sentences_of(content, shape.running)
-    terms = [asked.defined(one, content, under) for one in own_sentences]
-    most = asked.share(named) + held_by_one + LEAD + about + max(terms, default=0.0) + NEAR * closest
-    if most * discount < least:
+    if (asked.share(named) + held_by_one + LEAD + about + HEADED + NEAR * closest) * discount < least:
         return []
-    blocks = sentence_blocks(shape)
-    # What is all there is below a heading, however short, is no fragment. Nor is an item of a list, with which it is
-    # shown, or a row of a table, whose words no line of code has by chance.
-    whole = [
-        (block.kind in ("item", "table", "figures") and not block.aside) or block in answering_alone(shape)
-        for block in blocks
-    ]
-    held = zip(own_sentences, weights, quotable(shape), whole, cosines, terms, strict=True)
     found = []
-    for place, (sentence, weight, shown, says, cosine, term) in enumerate(held, 1):
-        near = cosine if cosine >= NEAR_ENOUGH else 0.0
-        if (shown or says) and (weight or named or near):
+    for place, (saying, weight, cosine) in enumerate(zip(sayings(shape), weights, cosines, strict=True), 1):
+        sentence, near = saying.sentence, cosine if cosine >= NEAR_ENOUGH else 0.0
+        if (saying.shown or saying.says) and (weight or named or near):
             said = content[sentence.start : sentence.end]
             told = 1.0 if headed else TOPIC
             topic = told * asked.share(only_named) if (only_named := named - sentence.stems) else 0.0
             share = weight / asked.total + topic
-            worth = (share + LEAD / place + about + asked.marked(said, shape.heading) + term + NEAR * cosine) * (
-                discount * (1.0 if says or _stands_alone(sentence, said) else IN_BLOCK)
-            )
+            gained = about + asked.marked(said, shape.heading) + asked.defined(saying, under) + NEAR * cosine
+            worth = (share + LEAD / place + gained) * (discount * saying.counts)
             score = min(1.0, max(share, near)) * discount
             found.append(Candidate(label, sentence, said, score, worth, discount, bool(weight or near)))
     return found
 
 
-def _stands_alone(sentence: Sentence, text: str) -> bool:
-    return sentence.quotable or text.rstrip().endswith((":", "...", "…"))
+class Saying(NamedTuple):
+    """A sentence, and what is known of it whatever is asked.
+
+    Attributes:
+        sentence: itself.
+        block: that it begins in.
+        shown: whether it can be quoted, by itself or with its block.
+        says: whether it is no fragment, however short.
+        counts: what counts of it, from 0 to 1.
+        term: the stems of what it tells of as one of the terms of a list does, empty for none.
+    """
+
+    sentence: Sentence
+    block: Block
+    shown: bool
+    says: bool
+    counts: float
+    term: frozenset[str]
+
+
+@lru_cache(maxsize=4096)
+def sayings(shape: Shape) -> tuple[Saying, ...]:
+    """The sentences of a text in order."""
+    alone = answering_alone(shape)
+    told = zip(sentences_of(shape.text, shape.running), sentence_blocks(shape), quotable(shape), strict=True)
+    return tuple(_saying(shape.text, sentence, block, block in alone, shown) for sentence, block, shown in told)
+
+
+def _saying(text: str, sentence: Sentence, block: Block, alone: bool, shown: bool) -> Saying:
+    # What is all there is below a heading, however short, is no fragment. Nor is an item of a list, with which it is
+    # shown, or a row of a table, whose words no line of code has by chance.
+    says = alone or (block.kind in ("item", "table", "figures") and not block.aside)
+    whole = says or sentence.quotable or text[sentence.start : sentence.end].rstrip().endswith(INTRODUCES)
+    return Saying(sentence, block, shown, says, 1.0 if whole else IN_BLOCK, _term(sentence, text))
+
+
+def _term(sentence: Sentence, text: str) -> frozenset[str]:
+    # In code such a line gives a value.
+    if not sentence.quotable:
+        return frozenset()
+    # The marker of an item stands right before it.
+    is_item = text[max(0, sentence.start - _MARKER_CHARS) : sentence.start].rpartition("\n")[2].strip()
+    found = (TERM_OF_ITEM if is_item else TERM).match(text, sentence.start, sentence.end)
+    return stems_of(found[1]) if found else frozenset()
 
 
 def hidden_in(result: SourceResult) -> Iterator[tuple[int, int, bool]]:
@@ -270,10 +297,9 @@ def hidden_in(result: SourceResult) -> Iterator[tuple[int, int, bool]]:
     the head or foot of pages; and whether it only stands aside, such as where a link leads. Headings are shown anyway.
     """
     shape = Shape.of(result)
-    told = zip(sentences_of(shape.text, shape.running), quotable(shape), sentence_blocks(shape), strict=True)
-    for sentence, shown, block in told:
-        if not (shown or block.kind == "heading"):
-            yield sentence.start, sentence.end, block.aside
+    for one in sayings(shape):
+        if not (one.shown or one.block.kind == "heading"):
+            yield one.sentence.start, one.sentence.end, one.block.aside
     for start, end in running_places(shape.text, shape.running):
         yield start, end, False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from jinja2 import Template
 
@@ -44,6 +44,10 @@ CONTEXT_SEPARATOR = "\n\n"
 # What ends a line in Markdown, and no paragraph.
 _BREAK = "  \n"
 
+Shown = Literal["all", "listing", "quotes"]
+"""Of the evidence: all that templates of the user's may use, what the built-in ones print, or of that only the quotes,
+unless there are none."""
+
 
 def template_variables(
     evidence: Sequence[SourceResult],
@@ -53,30 +57,31 @@ def template_variables(
     intent: Mapping[str, Any],
     citation_format: str,
     ranking: Ranking = EMPTY_RANKING,
-    whole: bool = True,
+    shown: Shown = "all",
 ) -> dict[str, Any]:
     """The variables of `synthesis.template` and `synthesis.provenance_template`.
 
     Numbers in brackets that stand in the evidence or the message themselves are escaped, so that they do not read as
-    labels. With clusters, each row's `cluster` is the label of its cluster, or None. What is not `whole` is all that
-    the built-in templates print. Where the `ranking` is insufficient, its first pieces are quoted; for the part of
+    labels. With clusters, each row's `cluster` is the label of its cluster, or None. What is `shown` by the built-in
+    templates is less than all. Where the `ranking` is insufficient, its first pieces are quoted; for the part of
     the question that it leaves unanswered, nothing is.
     """
     asked = standing_question(message, intent)
-    rows = _result_rows(evidence, asked, citation_format, whole=whole)
-    by_source: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        by_source.setdefault(row["source_name"], []).append(row)
     forms = [asked, *reworded(intent), *intent.get("text_queries", ())[:1]]
     behind = question_behind(message, intent)
     quoted = _quotes(forms, evidence, behind, ranking)
     quotes = [
-        _quote_row(quote, evidence[quote.label - 1], rows[quote.label - 1]["reference"], in_lines=not quoted.labels)
+        _quote_row(quote, evidence[quote.label - 1], citation_format, in_lines=not quoted.labels)
         | {"alike": quoted.found if quote.label in quoted.labels else 0}
         for quote in quoted.quotes
     ]
+    is_listed = shown != "quotes" or not quotes
+    rows = _result_rows(evidence, asked, citation_format, whole=shown == "all") if is_listed else []
+    by_source: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        by_source.setdefault(row["source_name"], []).append(row)
     variables = {"results": rows, "results_by_source": by_source, "quotes": quotes}
-    if not whole:
+    if shown != "all":
         return variables
     _name_clusters(rows, ranking["clusters"])
     pieces = [_piece(row["label"], row["reference"], row["text"]) for row in rows]
@@ -141,7 +146,7 @@ def _answering(asked: str, evidence: Sequence[SourceResult], behind: str, unansw
     return with_hidden(asked, with_names(asked, found, evidence), evidence)
 
 
-def _quote_row(quote: Quote, result: SourceResult, referred: str, *, in_lines: bool) -> dict[str, Any]:
+def _quote_row(quote: Quote, result: SourceResult, citation_format: str, *, in_lines: bool) -> dict[str, Any]:
     # Several rows that fit alike are read one below the other, a single one cell by cell.
     by_cell = in_lines and not result.metadata.get("computed") and has_cells(result)
     shown = _BREAK.join(quote.text.splitlines()) if by_cell else in_markdown(Shape.of(result), quote.start, quote.end)
@@ -150,7 +155,7 @@ def _quote_row(quote: Quote, result: SourceResult, referred: str, *, in_lines: b
         "label": quote.label,
         "text": text,
         "score": quote.score,
-        "reference": referred,
+        "reference": escape_labels(reference(result, citation_format)),
         "apart": ends_in_lines(text),
         "computed": bool(result.metadata.get("computed")),
         "found": found_quote(quote.label, result, quote.start, quote.end),

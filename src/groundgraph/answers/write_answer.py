@@ -14,7 +14,7 @@ from groundgraph.answers.check_support import says_missing
 from groundgraph.answers.citations import GENERAL_KNOWLEDGE, CheckedAnswer, Claim, claims_of, reference
 from groundgraph.answers.conversation import as_said
 from groundgraph.answers.gated_model import ABSTENTION, AnswerGate, GatedChatModel, Written
-from groundgraph.answers.structured_answer import AnswerTemplates, structured_draft, template_variables
+from groundgraph.answers.structured_answer import AnswerTemplates, Shown, structured_draft, template_variables
 from groundgraph.core.errors import ModelBudgetSpent, ModelError
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import Failure, failure_of
@@ -85,8 +85,9 @@ class Assignment:
         """The reply to a message that is nothing but small talk, empty for every other."""
         return self.turn["small_talk"]["text"] if self.turn["small_talk"] else ""
 
-    def variables(self, templates: AnswerTemplates) -> dict[str, Any]:
+    def variables(self, templates: AnswerTemplates, *, listed: bool = True) -> dict[str, Any]:
         """What `templates` are given: of the evidence no more than the built-in ones print, unless the user has own."""
+        printed: Shown = "listing" if listed or self.opening else "quotes"
         return template_variables(
             self.evidence,
             message=self.turn["question"],
@@ -94,12 +95,12 @@ class Assignment:
             intent=self.intent,
             citation_format=self.options.citation_format,
             ranking=self.ranking,
-            whole=templates.has_own,
+            shown="all" if templates.has_own else printed,
         )
 
     def structured(self, templates: AnswerTemplates, *, listed: bool = False) -> Draft:
         """The structured answer; with `listed`, what was found besides its quotes stands below it."""
-        variables, language = self.variables(templates), self.turn["language"]
+        variables, language = self.variables(templates, listed=listed), self.turn["language"]
         return structured_draft(templates, variables, language, self.ranking, opening=self.opening, listed=listed)
 
 
@@ -420,7 +421,9 @@ def _abstained(task: Assignment, written: Written, templates: AnswerTemplates, n
     else:
         # A template of the user's would take the evidence for an answer.
         doubtful: Ranking = {**task.ranking, "doubt": [], "doubted": None}
-        draft = structured_draft(templates.built_in(), task.variables(templates.built_in()), language, doubtful)
+        draft = structured_draft(
+            templates.built_in(), task.variables(templates.built_in(), listed=False), language, doubtful
+        )
         draft["notes"] = [told, *notes]
     return {**draft, "outcome": "insufficient"}
 

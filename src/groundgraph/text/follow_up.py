@@ -150,7 +150,7 @@ def asked_parts(message: str) -> tuple[str, ...]:
     questions that are joined by a word such as "and" are two parts. One question in a short message is asked with all
     of it, but for what is said before and behind it only out of politeness.
     """
-    plain = corrected(_without_courtesies(message))
+    plain = _plain(message)
     spans = _outermost(plain)
     parts = _asking_parts(spans, LEAST_WORDS)
     if coded := _code_parts(plain, parts):
@@ -167,8 +167,13 @@ def asked_parts(message: str) -> tuple[str, ...]:
 def questions_in(message: str) -> tuple[str, ...]:
     """Everything that `message` asks, though it says too little to be searched for by itself: "… and how much does it
     weigh?"."""
-    plain = corrected(_without_courtesies(message))
-    return tuple(dict.fromkeys(_asking_parts(_outermost(plain), 1)))
+    return tuple(dict.fromkeys(_asking_parts(_outermost(_plain(message)), 1)))
+
+
+@lru_cache(maxsize=256)
+def _plain(message: str) -> str:
+    """What `message` says beside courtesies and corrections."""
+    return corrected(_without_courtesies(message))
 
 
 def _outermost(message: str) -> list[str]:

@@ -373,6 +373,8 @@ def numbered(text: str) -> list[tuple[str, str]]:
     return [(stem(word), number) for word, number in own if number.isdecimal() and len(word) > 2 and stems(word)]
 
 
+# A turn asks for that of its question seven times.
+@lru_cache(maxsize=256)
 def detect_language(text: str, default: str = "en") -> str:
     """The language of `text`: of those in whose script at least half of its letters are, else of the Latin ones, the
     one with the most of its small words; of equal ones English, or the first. `default` when there is no letter."""
