@@ -445,7 +445,7 @@ def test_what_is_named_with_a_full_stop_is_held_as_it_is_written(question, named
 
 def test_each_field_of_restructuredtext_is_shown_in_lines_of_its_own():
     text = "It ends with a code:\n\n:Code 0: All pumps\n   run.\n:Code 1: See :ref:`pumps`: some do not.\n\nDone."
-    shown = "It ends with a code:\n\n:Code 0: All pumps run.\n\n:Code 1: See :ref:`pumps`: some do not.\n\nDone."
+    shown = "It ends with a code:\n\n:Code 0: All pumps run.\n\n:Code 1: See pumps: some do not.\n\nDone."
     assert in_markdown(Shape(text), 0, len(text)) == shown
 
 
@@ -562,6 +562,42 @@ def test_a_sentence_that_goes_on_on_the_next_page_ends_no_quote_and_is_none(belo
     ended = SourceResult(page.replace(" greased\n", " greased.\n"), "id", "docs", "memory", metadata=told.metadata)
     (quote,) = select_quotes("Must the old seals be greased?", [ended], limit=1)
     assert quote.text.endswith("must never be greased.")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Set :setting:`drain_valve` to 1.", "Set `drain_valve` to 1."),
+        ("See :ref:`the valves <valves-of-hall-3>` and :std:ref:`pumps`.", "See the valves and pumps."),
+        ("It is a :py:class:`~plant.halls.Pump`, not a :class:`!Valve`.", "It is a `Pump`, not a `Valve`."),
+        ("By :rfc:`2045` and :pep:`8`.", "By RFC 2045 and PEP 8."),
+        ("By `the maker <https://example.org/a_b>`_ of it.", "By [the maker](https://example.org/a_b) of it."),
+        # In Markdown code alone, emphasis, a name with colons.
+        ("Use `a:b:` and `c`, _as `d`_, at 10:20:`30`.", None),
+        ("The ratio is 1:n:`x` and ``:ref:`x` ``.", None),
+    ],
+)
+def test_roles_and_links_of_restructuredtext_are_shown_as_markdown_says_them(text, shown):
+    assert in_markdown(Shape(text), 0, len(text)) == (shown or text)
+
+
+def test_what_only_refers_to_another_section_is_not_quoted():
+    told = result("The drain valve opens late.\n\nValves: :ref:`drain-valve-late`.\n\nSee also :doc:`drain-valve`.")
+    quotes = select_quotes("When does the drain valve open?", [told])
+    assert [quote.text for quote in quotes] == ["The drain valve opens late."]
+
+
+@pytest.mark.parametrize("rule", ["~" * 10, '"' * 10, "-" * 10])
+def test_text_right_below_an_underlined_heading_is_no_code(rule):
+    text = f"Fixtures\n{rule}\nYou can change a fixture of the hall to drain it.\n\nThe others stay."
+    (quote, *_) = select_quotes("How do I change a fixture?", [result(text)])
+    assert quote.text == "You can change a fixture of the hall to drain it."
+    assert "```" not in in_markdown(Shape(text), 0, len(text))
+
+
+def test_a_line_of_tildes_below_a_paragraph_sets_out_code():
+    text = "Open it so:\n~~~\nopen valve\n~~~\n"
+    assert in_markdown(Shape(text), 0, len(text)) == "Open it so:\n\n```\nopen valve\n```"
 
 
 @pytest.mark.parametrize(

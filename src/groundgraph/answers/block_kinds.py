@@ -126,8 +126,11 @@ def is_underlined(line: str, below: str) -> bool:
     return bool(_RULE.match(below))
 
 
+# A line below or above a heading, in a text of many lines. Three tildes set out code, and some of Markdown's do so in a
+# longer line of them, which says nothing either.
+RULE_LINE = r"[ \t]*+(?:([=\-^*+])\1{2,}+|~{4,}+|\"{4,}+|'{4,}+)[ \t]*+"
 # Headings that a text begins with, of Markdown or with a line below.
-_HEADED = re.compile(r"(?:\s*+(?:#{1,6}[ \t][^\n]*+|[^\n]++\n([=\-^*+])\1{2,}+[ \t]*+)(?=\n))++\s*+(?=\S)")
+_HEADED = re.compile(rf"(?:\s*+(?:#{{1,6}}[ \t][^\n]*+|[^\n]++\n{RULE_LINE})(?=\n))++\s*+(?=\S)")
 
 
 def below_headings(text: str) -> str:
@@ -159,13 +162,18 @@ _ADDRESS = re.compile(r"</?[a-z][^<>]{0,2000}>|\bhttps?://\S+", re.IGNORECASE)
 _DEFINED = re.compile(r"^ {0,3}\[[^\]\n^][^\]\n]{0,200}\]:[ \t]+\S*[/.#:]\S*(?:[ \t]+[\"'(].*)?$", re.MULTILINE)
 # Names of substitutions alone, perhaps in a block of lines, by which reStructuredText shows badges.
 _SUBSTITUTED = re.compile(r"(?:\s*+(?:\|[ \t]++(?=\|\S))?\|(?=\S)[^|\n]{1,100}(?<=\S)\|_{0,2}(?=\s|\Z))++\s*+")
+# Where reStructuredText sends its reader: "See also :ref:`calls`."
+_REFERRED = re.compile(r":(?:ref|doc):`[^`]{1,300}`")
+_WORDS_OF_REFERENCE = 2
 
 
 def is_link_only(text: str, kind: Kind) -> bool:
-    """Whether a block of `kind` consists of images, badges, link targets and references to a module alone, or is an
-    item with an address."""
+    """Whether a block of `kind` consists of images, badges, link targets and references to a module or to another
+    section alone, or is an item with an address."""
     if kind == "code":
         return _REFERENCE.match(text) is not None
+    if kind == "prose" and _refers_only(text):
+        return True
     if kind == "table":
         return _SUBSTITUTED.fullmatch(text) is not None
     if kind not in ("prose", "item", "rows") or not any(mark in text for mark in ("![", "<img", "]:", "://", "#")):
@@ -176,3 +184,31 @@ def is_link_only(text: str, kind: Kind) -> bool:
     if linked == text and kind == "prose":
         return False
     return not any(map(str.isalpha, _ADDRESS.sub("", linked)))
+
+
+def _refers_only(text: str) -> bool:
+    rest, count = _REFERRED.subn("", text)
+    return count > 0 and sum(any(map(str.isalnum, word)) for word in rest.split()) <= _WORDS_OF_REFERENCE
+
+
+# A role of reStructuredText, and a link with its address.
+_ROLE = re.compile(r"(?<![\w`:]):([A-Za-z][\w.+-]{0,30}(?::[A-Za-z][\w.+-]{0,30}){0,2}):`([^`\n]{1,300})`(?!`)")
+_LINK = re.compile(r"(?<![\w`:])`([^`<>\n]{1,300}) <([^<>`\s]{1,500})>`__?(?!\w)")
+_TARGET = re.compile(r" ?<[^<>]{1,300}>\Z")
+# Roles whose text is words, and those that name a document by its number; of all others it is code.
+_OF_WORDS = frozenset(["ref", "doc", "term", "numref", "any", "abbr", "sup", "sub", "kbd", "guilabel", "menuselection"])
+_OF_NUMBERS = frozenset(["pep", "rfc"])
+
+
+def in_markdown_words(line: str) -> str:
+    """A line of reStructuredText with its roles and links as Markdown says them: ":ref:`Calls <calls>`" as "Calls"."""
+    return _LINK.sub(r"[\1](\2)", _ROLE.sub(_of_role, line)) if "`" in line else line
+
+
+def _of_role(found: re.Match[str]) -> str:
+    role, said = found[1].rpartition(":")[2].lower(), _TARGET.sub("", found[2]).removeprefix("!")
+    # Of "~a.b.Pump" the last part is shown.
+    said = said.rpartition(".")[2].lstrip("~@") if said.startswith("~") else said.removeprefix("@")
+    if role in _OF_NUMBERS:
+        return f"{role.upper()} {said}"
+    return said if role in _OF_WORDS else f"`{said}`"

@@ -15,6 +15,7 @@ from groundgraph.answers.block_kinds import (
     Kind,
     code_in,
     figures_in,
+    in_markdown_words,
     is_link_only,
     is_row_item,
     is_underlined,
@@ -45,6 +46,7 @@ _MARKDOWN_CODE = 4
 # Without a blank line above, another number is one of the paragraph.
 _BEGINS_LIST = re.compile(r"\A\s*(?:[-*+•o]|1[.)])\s")
 INTRODUCES = (":", "...", "…")
+_FENCE_LENGTH = 3
 _NEXT_LINE = re.compile(r"[ \t]*\n\s*([^\n]*)")
 
 
@@ -172,10 +174,10 @@ def _lines_of(shape: Shape) -> Iterator[_Line]:
 
 
 def _is_rule_below(lines: Sequence[str], place: int) -> bool:
-    """Whether the line at `place` is a rule below a heading: of tildes, which begin code in Markdown, and not above
-    a blank line."""
-    below = "".join(lines[place + 1 : place + 2])
-    return place > 0 and not below.strip() and is_underlined(lines[place - 1], lines[place])
+    """Whether the line at `place` is a rule below a heading: of tildes, of which three begin code in Markdown, unless a
+    blank line follows."""
+    below, is_long = "".join(lines[place + 1 : place + 2]), len(lines[place].strip()) > _FENCE_LENGTH
+    return place > 0 and (is_long or not below.strip()) and is_underlined(lines[place - 1], lines[place])
 
 
 def _code_below(kind: Kind | None, last: str, line: _Line, indent: int) -> int | None:
@@ -543,10 +545,8 @@ def _part(text: str, whole: Block, part: Block) -> str:
 
 def _in_one_line(own: str, indent: int) -> str:
     """A paragraph in one line; an entry of a glossary in two, the term and below it what is told of it."""
-    if not _is_entry(own, indent):
-        return " ".join(own.split())
-    term, _, told = own.partition("\n")
-    return f"{' '.join(term.split())}  \n{' '.join(told.split())}"
+    lines = own.split("\n", 1) if _is_entry(own, indent) else [own]
+    return "  \n".join(in_markdown_words(" ".join(line.split())) for line in lines)
 
 
 def _is_entry(own: str, indent: int) -> bool:

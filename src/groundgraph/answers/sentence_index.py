@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from groundgraph.answers.block_kinds import below_headings, figures_in
+from groundgraph.answers.block_kinds import RULE_LINE, below_headings, figures_in
 from groundgraph.answers.label_gate import CODE
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.original import RUNNING_LINES, masked_line
@@ -47,8 +47,7 @@ _MAX_LINE = 1200
 _GAP = re.compile(r"\S {3,}(?=\S)")
 _BLANK = re.compile(r"\s+")
 SENTENCE_ENDS = tuple(".!?…:;。！？\"'”»)")
-# A line below or above a heading. Of what else such lines are of, a backtick or a tilde sets out code.
-_RULE = re.compile(r"^[ \t]*([=\-^*+])\1{2,}[ \t]*$", re.MULTILINE)
+_RULE = re.compile(rf"^{RULE_LINE}$", re.MULTILINE)
 
 
 class Sentence(NamedTuple):
