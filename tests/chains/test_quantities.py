@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from growth import cpu_seconds
 
-from groundgraph.text.quantities import quantities
+from groundgraph.text.quantities import quantities, with_days_otherwise
 
 
 def _numbers(text: str) -> list[str]:
@@ -24,6 +24,25 @@ def test_the_numbers_of_items_and_steps_are_no_numbers_of_the_text(text):
 def test_a_day_may_have_a_full_stop_behind_it(text, day):
     [date] = quantities(text).dates
     assert (date.year, date.month, date.day) == day
+
+
+@pytest.mark.parametrize(
+    ("question", "language", "otherwise"),
+    [
+        ("Who came on July 4, 2012?", "en", ["Who came on 2012-07-04?"]),
+        ("Who came on 2012/07/04?", "en", ["Who came on 4 july 2012?"]),
+        ("Wer kam am 24.7.2012?", "de", ["Wer kam am 2012-07-24?", "Wer kam am 24 juli 2012?"]),
+        ("Кто пришёл 4 июля 2012 года?", "ru", ["Кто пришёл 2012-07-04 года?", "Кто пришёл 4 июль 2012 года?"]),
+        # Which of two days, no year, no day, and a log.
+        ("Who came on 04/07/2012?", "en", []),
+        ("Who came on July 4?", "en", []),
+        ("Who came in July 2012?", "en", []),
+        ("Is pump 2012 on?", "en", []),
+        (" ".join(f"2012-07-{day:02} leak" for day in range(1, 5)), "en", []),
+    ],
+)
+def test_a_day_is_written_otherwise(question, language, otherwise):
+    assert with_days_otherwise(question, language) == otherwise
 
 
 def test_a_number_behind_the_marks_of_an_item_is_one():

@@ -69,6 +69,16 @@ def test_behind_a_question_rows_that_lack_its_thing_do_not_fit_alike() -> None:
     assert [quote.label for quote in with_rows_alike("And in ash?", quotes, rows).quotes] == [2, 3]
 
 
+@pytest.mark.parametrize("day", ["2026-07-04", "July 4, 2026", "4.7.2026"])
+def test_rows_of_another_day_do_not_fit_alike(day: str) -> None:
+    days = ("2026/07/04", "2026/04/07", "2026/05/13")
+    rows = [_row(number, "stopped", day=one) for number, one in enumerate(days, 1)]
+    told = [changed(row, content=f"{row.content}\nday: {one}") for row, one in zip(rows, days, strict=True)]
+    question = f"Which pump was stopped on {day}?"
+    quotes = select_quotes(question, told, among=[1])
+    assert [quote.label for quote in with_rows_alike(question, quotes, told).quotes] == [1]
+
+
 @pytest.mark.parametrize(("text", "labels"), [("Each pump has a valve.", [1, 2]), ("A stopped pump leaks.", [1, 2, 3])])
 def test_what_holds_less_than_the_rows_is_not_quoted_beside_them(text: str, labels: list[int]) -> None:
     question = "Which pumps are stopped?"

@@ -151,7 +151,7 @@ async def test_code_of_restructured_text_is_quoted_whole_and_in_its_lines(tmp_pa
 
 async def test_a_link_that_is_all_there_is_below_the_heading_asked_for_is_quoted_first(tmp_path):
     answer = await quoted(tmp_path, RST, "How is pumpctl licensed?")
-    assert answer.startswith("From the evidence:\n\n> `BSD license <https://example.org/pumpctl/LICENSE>`_. [")
+    assert answer.startswith("From the evidence:\n\n> [BSD license](https://example.org/pumpctl/LICENSE). [")
 
 
 @pytest.mark.parametrize(

@@ -135,3 +135,25 @@ async def test_a_number_that_stands_in_a_row_is_no_count(tmp_path: Path) -> None
         output = await turns.ask(graph, "How many places has Forklift?")
     assert (output["outcome"], has_doubt(output, Prompts())) == ("answered", False)
     assert "places: 12" in output["citations"][0]["quote"]
+
+
+VISITS = "day,guest,room\n2026-07-04,Holzer,Elm\n2026-04-07,Petrov,Oak\n2026-07-05,Klein,Ash\n2025-07-04,Petit,Fir\n"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which guest had a room on July 4, 2026?",
+        "Which guest had a room on 2026-07-04?",
+        "Which guest came on 4 July 2026, and which room was it?",
+        "Who was the guest in which room on July 4th, 2026?",
+    ],
+)
+async def test_a_day_is_found_however_it_is_written(tmp_path: Path, question: str) -> None:
+    (tmp_path / "visits.csv").write_text(VISITS, "utf-8")
+    async with graph_over(tmp_path / "base.sqlite", tmp_path, ["visits.csv"]) as graph:
+        output = await turns.ask(graph, question)
+    assert output["outcome"] == "answered"
+    assert [citation["quote"].splitlines()[:2] for citation in output["citations"]] == [
+        ["day: 2026-07-04", "guest: Holzer"]
+    ]

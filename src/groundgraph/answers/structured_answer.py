@@ -34,7 +34,7 @@ from groundgraph.core.turn_values import EMPTY_DRAFT, EMPTY_RANKING, ClusterValu
 from groundgraph.prompts import Prompts, fenced
 from groundgraph.settings.answers import SynthesisSettings
 from groundgraph.text.follow_up import asked_parts, question_behind, standing_question
-from groundgraph.text.numbers import holds_number
+from groundgraph.text.numbers import holds_number, only_days_differ
 from groundgraph.text.templates import checked_template, render
 
 # Evidence as answer templates see it.
@@ -67,7 +67,8 @@ def template_variables(
     the question that it leaves unanswered, nothing is.
     """
     asked = standing_question(message, intent)
-    forms = [asked, *reworded(intent), *intent.get("text_queries", ())[:1]]
+    queries = list(intent.get("text_queries", ()))
+    forms = [asked, *reworded(intent), *queries[:1], *(one for one in queries[1:] if only_days_differ(one, message))]
     behind = question_behind(message, intent)
     quoted = _quotes(forms, evidence, behind, ranking)
     quotes = [

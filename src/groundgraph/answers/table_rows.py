@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from groundgraph.answers.evidence_blocks import Shape, blocks_of
+from groundgraph.answers.named_things import of_numbered
 from groundgraph.answers.quote_candidates import Asked, candidates_of
 from groundgraph.answers.sentence_index import stems_of
 from groundgraph.core.evidence import SourceResult
@@ -39,7 +40,8 @@ def has_cells(result: SourceResult) -> bool:
 
 def rows_alike(first: int, asked: Asked, evidence: Sequence[SourceResult], behind: str = "") -> list[int]:
     """The labels of the rows of one table that hold the same words of the question as the row `first`, and those that
-    it holds of the question `behind` on which that leans; none where it holds no word, or something else holds more."""
+    it holds of the question `behind` on which that leans, but for those of another number or day than it names; none
+    where it holds no word, or something else holds more."""
     leant_on = frozenset(query_stems(behind)) & row_stems(evidence[first - 1])
     held = [asked.stems & row_stems(result) for result in evidence]
     own, table = held[first - 1], table_of(evidence[first - 1])
@@ -47,7 +49,8 @@ def rows_alike(first: int, asked: Asked, evidence: Sequence[SourceResult], behin
         return []
     pairs = zip(held, evidence, strict=True)
     alike = [label for label, (one, result) in enumerate(pairs, 1) if one == own and table_of(result) == table]
-    return [label for label in alike if leant_on <= row_stems(evidence[label - 1])]
+    others = of_numbered(asked.question, evidence).others if len(alike) > 1 else set[int]()
+    return [label for label in alike if label - 1 not in others and leant_on <= row_stems(evidence[label - 1])]
 
 
 class RowDoubt(NamedTuple):

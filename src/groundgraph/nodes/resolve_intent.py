@@ -214,10 +214,24 @@ def _message_queries(state: StageInput, settings: Settings) -> list[str]:
 
     It stands behind keywords when that is configured, else behind the question before it and, asked beside that, behind
     what was quoted or cited last.
-    What asks in a long message is asked beside it.
+    What asks in a long message is asked beside it, and the message with its days written otherwise.
     """
     message = _question(state)
-    return list(dict.fromkeys([*_in_context(message, state, settings), *_parts(state, settings)]))
+    days = _with_days_otherwise(message, state["turn"]["language"])
+    return list(dict.fromkeys([*_in_context(message, state, settings), *_parts(state, settings), *days]))
+
+
+# A day is told by its year too.
+_YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
+
+
+def _with_days_otherwise(message: str, language: str) -> list[str]:
+    if not _YEAR.search(message):
+        return []
+    # Loaded with the first question that may name a day.
+    from groundgraph.text.quantities import with_days_otherwise
+
+    return with_days_otherwise(message, language)
 
 
 def _parts(state: StageInput, settings: Settings) -> tuple[str, ...]:

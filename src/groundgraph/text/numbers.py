@@ -117,6 +117,12 @@ def month_of(word: str) -> int | None:
     return _find(_data()["months"], fold(word))  # type: ignore[no-any-return]
 
 
+def only_days_differ(one: str, other: str) -> bool:
+    """Whether two wordings of a question write its days otherwise, and differ in nothing else."""
+    differing = frozenset(words(one)) ^ frozenset(words(other))
+    return bool(differing) and all(word.isdecimal() or month_of(word) for word in differing)
+
+
 def holds_number(text: str) -> bool:
     """Whether a number stands in `text`, in digits or as a word, the name of a month among them, with its capital where
     it is a verb too: "it may leak". That of a section or a version tells how much of nothing."""

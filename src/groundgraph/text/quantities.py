@@ -23,7 +23,7 @@ from groundgraph.text.numbers import (
     spoken,
     unit_of,
 )
-from groundgraph.text.words import fold
+from groundgraph.text.words import fold, language_data, words
 
 # Times of the day in a text: "16:00", "4 pm", "4 o'clock", "в 4 часа дня".
 
@@ -219,6 +219,27 @@ def take_dates(text: str, *, as_written: bool = False) -> tuple[str, tuple[Date,
     for pattern in _dates():
         text = pattern.sub(take, text)
     return text, tuple(dates)
+
+
+# What names more days is pasted, as a log is.
+_MOST_DAYS = 3
+
+
+def with_days_otherwise(question: str, language: str) -> list[str]:
+    """`question` with its days as tables write them, "2012-07-04", and as texts in its `language` do, "4 July 2012":
+    each way that has other words than it, none for more than `_MOST_DAYS`. What may be two days, as 04/07/2012 may,
+    stays as it is."""
+    _, dates = take_dates(question, as_written=True)
+    days = [date for date in dates if date.year and date.day and not date.swapped]
+    if len(days) > _MOST_DAYS:
+        return []
+    names = language_data(language, "computing", "months")
+    in_tables = in_texts = question
+    for day in days:
+        in_tables = in_tables.replace(day.text, f"{day.year}-{day.month:02}-{day.day:02}")
+        in_texts = in_texts.replace(day.text, f"{day.day} {names[day.month - 1]} {day.year}")
+    asked = frozenset(words(question))
+    return [told for told in (in_tables, in_texts) if frozenset(words(told)) != asked]
 
 
 def _date(found: re.Match[str]) -> Date | None:

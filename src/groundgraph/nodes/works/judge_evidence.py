@@ -52,6 +52,7 @@ from groundgraph.text.follow_up import (
     standing_question,
     without_connective,
 )
+from groundgraph.text.numbers import only_days_differ
 from groundgraph.text.small_talk import parting_words
 from groundgraph.text.wording import marks_in, names_another
 from groundgraph.text.words import language_data
@@ -178,7 +179,7 @@ class Judge:
         if not found:
             ranking["clusters"] = []
         elif worth != "answer":
-            ranking |= {"doubt": missing_words(question_of(held.asked), held.shown), "insufficient": True}
+            ranking |= {"doubt": _missing(held, view), "insufficient": True}
         elif held.decides:
             ranking |= self._doubts(held, view)
         elif self.settings.retrieval.doubt_threshold > 0:
@@ -195,7 +196,7 @@ class Judge:
             told["issues"] = [*view.ranking["issues"], note]
         lacking = lacks_name(held.own, held.results, language) or lacks_much(question_of(held.asked), held.results)
         if held.chance < threshold or (threshold > 0 and lacking):
-            told["doubt"] = missing_words(question_of(held.asked), held.shown)
+            told["doubt"] = _missing(held, view)
         elif threshold > 0:
             told |= self._doubts_of_pieces(held, view)
         return told
@@ -275,6 +276,12 @@ class Judge:
             return None
         may_invent = self.reader == "model" and view.options.allow_parametric is True
         return "conversational" if may_invent and _is_uncovered(view) else None
+
+
+def _missing(held: _Judgement, view: View) -> list[str]:
+    """The words of the question that nothing which was found holds; a day may be written as in any of its forms."""
+    forms = [held.asked, *(one for one in view.state["intent"]["text_queries"] if only_days_differ(one, held.asked))]
+    return min((missing_words(question_of(form), held.shown) for form in forms), key=len)
 
 
 def _is_uncovered(view: View) -> bool:
@@ -431,7 +438,7 @@ def _leans(state: RankingInput) -> bool:
     """Whether what was asked before was searched for beside the message."""
     intent = state["intent"]
     asked = _searched(state)
-    return intent["mode"] == "message" and any(query not in asked for query in intent["text_queries"])
+    return intent["mode"] == "message" and any(query not in asked for query in intent["text_queries"][:1])
 
 
 def _leaning(state: RankingInput) -> set[str]:
