@@ -269,6 +269,7 @@ async def test_what_is_refused_twice_is_told_to_be_missing(tmp_path):
     ("question", "proposal", "told"),
     [
         ("How many orders are not open?", {**COUNT, "filters": {"status": {"not": "open"}}}, ": 2 "),
+        ("How many orders are outside Oslo?", {**COUNT, "filters": {"customers.city": {"not": "Oslo"}}}, ": 2 "),
         ("How many orders are there for each status?", {**COUNT, "group_by": ["status"]}, "closed: 2"),
         (
             "Which customer has the highest total amount?",

@@ -105,3 +105,31 @@ async def test_a_renamed_column_is_named_in_the_provenance(graph, plant):
     assert any("SchemaChanged: it is built otherwise" in note for note in result["notes"])
     assert any("'body'" in report.get("error", "") for report in result["provenance"]["sources"].values())
     assert "'body'" in provenance["sources"]["incidents"]["error"]
+
+
+@pytest.mark.covers("A7", "S5")
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which boats are outside Graz?",
+        "Which boats are elsewhere than Graz?",
+        "Which boats are far from Graz?",
+        "Which boats besides those in Graz are there?",
+        "Which boats arent in Graz?",
+        "Welche boats liegen außerhalb von Graz?",
+        "Welche boats liegen ausserhalb Graz?",
+        "Welche boats liegen abseits von Graz?",
+        "¿Qué boats están fuera de Graz?",
+        "Quels boats sont hors de Graz ?",
+        "Quels boats sont en dehors de Graz ?",
+        "Какие boats вне Graz?",
+        "Какие boats за пределами Graz?",
+    ],
+)
+async def test_rows_of_a_place_are_no_answer_to_what_is_outside_of_it(question, tmp_path):
+    rows = [("Teal", "Graz"), ("Heron", "Linz"), ("Ibis", "Graz")]
+    path = fill(tmp_path / "d.db", "CREATE TABLE boats (name TEXT, city TEXT)", boats=rows)
+    graph = turn_graph(sources=[SqlSource(path, name="tables", index=":memory:")])
+    result, _ = await turn(graph, question)
+    await graph.resources.close()
+    assert (result["outcome"], "count of" in result["answer"]) == ("insufficient", False), result["answer"]
