@@ -250,6 +250,35 @@ async def test_only_a_value_that_was_said_becomes_a_condition(rows, question, va
     assert [r.metadata["value"] for r in found if r.metadata.get("computed")] == ([] if value is None else [value])
 
 
+BOOKINGS = "CREATE TABLE bookings (guest TEXT, arrival DATE, state TEXT, paid BOOLEAN)"
+BOOKED = [
+    ("May", "2026-05-01", "confirmed", True),
+    ("June", "2026-05-02", "cancelled", False),
+    ("Ann", "2026-06-01", "confirmed", True),
+    ("Bob", "2026-06-09", "no show", False),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        # No row has two values in one column: one or the other is meant where "and" or a comma stands between them.
+        ("How many confirmed and cancelled bookings are there?", 3),
+        ("How many bookings were confirmed or cancelled?", 3),
+        ("How many confirmed, cancelled or no show bookings are there?", 4),
+        ("How many confirmed/cancelled bookings are there?", 3),
+        ("How many bookings have state confirmed and state cancelled?", 3),
+        ("How many confirmed cancelled bookings are there?", None),
+        ("How many confirmed bookings were cancelled?", None),
+        ("How many confirmed and paid bookings were cancelled?", None),
+        ("Wie viele confirmed bookings sind cancelled?", None),
+    ],
+)
+async def test_values_are_counted_by_what_joins_them(question, value, over):
+    result = await by_rule(over(BOOKINGS, bookings=BOOKED), question)
+    assert result.metadata.get("value") == value, result.content
+
+
 @pytest.mark.covers("A7")
 async def test_a_count_of_what_no_table_holds_is_left_to_documents(over):
     source = over(

@@ -210,8 +210,8 @@ def _is_clear(
     language: Language,
 ) -> bool:
     """Whether what was read as `conditions` and `dates` means one thing, and is all that decides."""
-    said = without_either(said, conditions)
     joined = all(are_joined(said, listed(values), language.between) for values in conditions.values())
+    said = without_either(said, conditions)
     flags = [name for name, value in conditions.items() if value is True] if dates else []
     if any(_is_dated(said, name_stems(name), language) for name in flags):
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -321,20 +322,42 @@ def without_either(said: str, conditions: Mapping[str, Any]) -> str:
 
 
 def are_joined(said: str, values: Sequence[Any], between: frozenset[str]) -> bool:
-    """Whether the folded text `said` names several `values` of one column as one or the other: it is a way that leads
-    "from Linz to Graz", and nothing but words that may stand `between` two things stands there."""
+    """Whether the folded text `said` names several `values` of one column as one or the other: behind a comma or a word
+    such as "and". It is a way that leads "from Linz to Graz", "open orders that are closed" would be both, and those
+    who "support IT" are of one department.
+
+    Behind that word nothing may stand but words that say nothing `between` two things, or were said before: "status
+    open or status closed", and not "open and paid orders that were closed".
+    """
     owners = {word: at for at, value in enumerate(values) for word in stems(str(value))}
     last: int | None = None
-    apart: list[str] = []
-    for word in words(said):
-        owner = owners.get(stem(word))
+    end = 0
+    known = set(between)
+    for found in WORD.finditer(said):
+        owner = owners.get(stem(found.group()))
         if owner is None:
-            apart.append(word)
             continue
-        if last not in (None, owner) and apart and between.issuperset(apart):
+        apart = said[end : found.start()]
+        if last not in (None, owner) and not _is_joint(apart, known):
             return False
-        last, apart = owner, []
+        known.update(words(apart))
+        last, end = owner, found.end()
     return True
+
+
+def _is_joint(apart: str, known: set[str]) -> bool:
+    """Whether the text `apart`, between two values, is a comma or the like, or ends with a word such as "and" and those
+    that are `known` or stand before it."""
+    spoken = words(apart)
+    last = max((at for at, word in enumerate(spoken) if word in _joining()), default=None)
+    if last is None:
+        return not spoken and (_BETWEEN.search(apart) is not None or "&" in apart)
+    return known.union(spoken[:last]).issuperset(spoken[last + 1 :])
+
+
+@cache
+def _joining() -> frozenset[str]:
+    return frozenset(map(fold, chain(language_words("replies", "joins"), language_words("computing", "either"))))
 
 
 def listed(condition: Any) -> list[Any]:
