@@ -44,7 +44,7 @@ def date_condition(
         within = None if _years(stems(rest)) else _within_one(dates)
         return ({dated[0]: within}, stems(rest)) if within else ({}, asked)
     years = _years_meant(dated[0], asked, said, shape)
-    if not years and _may_be_verb(part, asked):
+    if not years and may_be_verb(part, asked):
         return {}, asked
     asked_before = before.get(dated[0])
     year = int(str(asked_before["gte"])[:4]) if isinstance(asked_before, Mapping) else 0
@@ -76,7 +76,7 @@ def _is_named_year(column: Column, year: str, said: str) -> bool:
     return column.kind == "integer" and means_number(column.name, year, said)
 
 
-def _may_be_verb(part: Part, asked: Sequence[str]) -> bool:
+def may_be_verb(part: Part, asked: Sequence[str]) -> bool:
     """Whether what may be a month is another word: "may" without its capital."""
     verbs = {stem(fold(verb)) for verb in language_words("number_words", "verbs") if len(verb) <= len("may")}
     return any(not part.has_with_capital(verb) for verb in verbs.intersection(asked))

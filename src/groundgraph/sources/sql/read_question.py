@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from groundgraph.sources.sql.compute import Computation, is_numeric
-from groundgraph.sources.sql.days_in_question import date_condition
+from groundgraph.sources.sql.days_in_question import date_condition, may_be_verb
 from groundgraph.sources.sql.shape import TableShape, Vocabulary, column_stems, table_stems
 from groundgraph.sources.sql.values_in_question import (
     YEAR,
@@ -170,23 +170,27 @@ def _asks_for_more(asked: Sequence[str], filler: frozenset[str]) -> bool:
 def _may_be_month(
     said: Mapping[str, Any], part: Part, shape: TableShape, vocabulary: Vocabulary, language: Language
 ) -> bool:
-    """Whether a value of a column that is not named may be a month of the days that the table has: "March" where
-    somebody is called so. Where the column has other months too, it is one by month."""
+    """Whether a value of a column that is not named may be a month of the days that the table has, "March" where
+    somebody is called so, or the verb of "how many may be open?". Where the column is one by month, it is one of it."""
     named = set(stems(part.folded))
     months = [
-        (column, own[0])
+        own[0]
         for column, values in said.items()
         for own in map(stems, map(str, listed(values)))
-        if len(own) == 1 and own[0] in language.months and not named.issuperset(name_stems(column))
+        if len(own) == 1
+        and own[0] in language.months
+        and not named.issuperset(name_stems(column))
+        and not _is_by_month(column, vocabulary, language.months)
     ]
-    return any(_only_month(column, own, vocabulary, language.months) for column, own in months) and _has_days(
-        shape, vocabulary
-    )
+    return bool(months) and (may_be_verb(part, months) or _has_days(shape, vocabulary))
 
 
-def _only_month(column: str, said: str, vocabulary: Vocabulary, months: Iterable[str]) -> bool:
-    """Whether `said` is the only one of `months` that `column` holds."""
-    return not any(column in vocabulary.get((month,), ()) for month in months if month != said)
+def _is_by_month(column: str, vocabulary: Vocabulary, months: Collection[str]) -> bool:
+    """Whether more of the values of `column` are `months`, several ones, than anything else: of people some are called
+    "April" or "June"."""
+    held = [name for name, found in vocabulary.items() if column in found]
+    count = sum(len(name) == 1 and name[0] in months for name in held)
+    return count > 1 and 2 * count > len(held)
 
 
 def _has_days(shape: TableShape, vocabulary: Vocabulary) -> bool:
