@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from plant_database import change, fill
 
-from groundgraph import load_settings, turn_graph
+from groundgraph import InMemorySource, load_settings, turn_graph
 from groundgraph.sources.sql import SqlSource
 
 CONFIG = """
@@ -133,3 +133,30 @@ async def test_rows_of_a_place_are_no_answer_to_what_is_outside_of_it(question, 
     result, _ = await turn(graph, question)
     await graph.resources.close()
     assert (result["outcome"], "count of" in result["answer"]) == ("insufficient", False), result["answer"]
+
+
+@pytest.mark.covers("A7", "S5")
+@pytest.mark.parametrize(
+    ("question", "outcome"),
+    [
+        ("Are all boats paid?", "insufficient"),
+        ("Is every boat paid?", "insufficient"),
+        ("Has Ann paid all boats?", "insufficient"),
+        ("Sind alle boats paid?", "insufficient"),
+        ("Hat Ann alle boats paid?", "insufficient"),
+        ("¿Están todos los boats paid?", "insufficient"),
+        ("Tous les boats sont-ils paid ?", "insufficient"),
+        ("Все ли boats paid?", "insufficient"),
+        ("Show all paid boats", "answered"),
+        ("Do all boats have to be paid before summer?", "answered"),
+    ],
+)
+async def test_that_all_rows_are_so_is_not_told_by_those_that_are(question, outcome, tmp_path):
+    script = "CREATE TABLE boats (name TEXT, owner TEXT, paid BOOLEAN)"
+    path = fill(tmp_path / "d.db", script, boats=[("Teal", "Ann", True), ("Heron", "Ann", False)])
+    texts = InMemorySource(["All boats have to be paid before summer."], name="texts")
+    sources = [SqlSource(path, name="tables", index=":memory:"), *([texts] if "summer" in question else [])]
+    graph = turn_graph(sources=sources)
+    result, _ = await turn(graph, question)
+    await graph.resources.close()
+    assert result["outcome"] == outcome, result["answer"]
