@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from groundgraph.answers.ground_fields import UserWords, is_grounded, is_meant
 from groundgraph.core.schema import ExtractionAnnotation
+from groundgraph.text.words import stems
 
 pytestmark = pytest.mark.covers("I3")
 
@@ -134,4 +135,29 @@ def test_grounding_never_fails(message, value, annotation):
 @given(st.text(alphabet="abc дом12 -", min_size=1, max_size=20).filter(lambda text: any(map(str.isalnum, text))))
 def test_a_value_supports_itself(value):
     assert UserWords(f"the {value} please").holds(value)
-    assert grounded(f"the {value} please", value)
+    # A small word says nothing there: see below.
+    assert grounded(f"the {value} please", value) or not stems(value)
+
+
+@pytest.mark.parametrize(
+    ("message", "value", "spec", "supported"),
+    [
+        # Small words stand in any message, and are a value only where they are written as one.
+        ("What do the incidents of Graz cost?", "the", {}, False),
+        ("What do the incidents of Graz cost?", "of", {}, False),
+        ("The incidents", "The", {}, False),
+        ("Was kostet der Einsatz?", "der", {}, False),
+        ("What does it cost?", "IT", {}, False),
+        ("What does IT cost?", "IT", {}, True),
+        ("IT costs?", "IT", {}, True),
+        ("songs by The Who", "The Who", {}, True),
+        ("who is it", "The Who", {}, False),
+        ("the ones with severity the", "the", {}, True),
+        ("Which hall A pumps?", "A", {}, True),
+        ("a pump", "A", {}, False),
+        ("What does it cost us?", "US", {"enum": ["US", "UK"]}, False),
+        ("What is on?", "on", {"enum": ["on", "off"]}, True),
+    ],
+)
+def test_a_small_word_is_a_value_where_it_is_written_as_one(message, value, spec, supported):
+    assert grounded(message, value, spec) is supported

@@ -19,6 +19,7 @@ from groundgraph.text.words import WORD, fold, is_cyrillic, query_stems, spaced,
 # How alike a misspelt word must be to what it stands for, from 0 to 100, and how many words of a value are compared.
 _MISSPELT = 80
 _COMPARED = 10
+_ONLY_WORDS = re.compile(r"[\w\s]+")
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,8 @@ def is_grounded(
     if annotation.grounding == "skip" or by_cue(annotation, value, said):
         return True
     text = str(value)
+    if _is_small(text) and not _is_small_meant(name, spec, text.strip(), said):
+        return False
     if annotation.grounding == "exact":
         return said.holds(text)
     if annotation.grounding == "fuzzy":
@@ -124,6 +127,24 @@ def is_grounded(
     if isinstance(value, int | float):
         return float(value) in said.numbers
     return _shares_words(text, annotation.overlap_threshold, said)
+
+
+def _is_small(value: str) -> bool:
+    """Whether `value` has no word but such as say nothing, as "the" and "IT" do."""
+    return bool(words(value)) and not stems(value) and _ONLY_WORDS.fullmatch(value.strip()) is not None
+
+
+def _is_small_meant(name: str, spec: Mapping[str, Any], value: str, said: UserWords) -> bool:
+    """Whether a `value` of small words is one in `said`: written with its capitals, and not because a message begins
+    so, or right behind the name of its field, or alone; one of an enumeration without capitals, wherever it stands."""
+    if (spec.get("enum") and value == value.lower()) or words(value) == said.spoken:
+        return True
+    places = re.finditer(rf"(?<!\w){re.escape(value)}(?!\w)", said.text)
+    begins = re.match(r"\W*", said.text)
+    first = begins.end() if begins and not (value.isupper() and len(value) > 1) else -1
+    if value != value.lower() and any(one.start() != first for one in places):
+        return True
+    return f" {' '.join(words(spaced(name)))} {' '.join(words(value))} " in f" {' '.join(said.spoken)} "
 
 
 def _is_nearly_said(text: str, said: UserWords) -> bool:
