@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -290,6 +291,48 @@ async def test_a_proposal_that_accounts_for_every_word_is_run(tmp_path, question
     output = await _asked(tmp_path, question, proposal)
     assert (output["outcome"], output["asked"]) == ("answered", 1)
     assert told in _evidence(output)[0]
+
+
+TODAY = datetime.now(UTC).date()
+BEFORE = (TODAY - timedelta(days=30)).isoformat()
+PAID = {"paid": {"type": "boolean"}, "amount": {"type": "number"}, "city": {"type": "string"}, "day": {"type": "date"}}
+SHOP = [ComputableTable("orders", SourceSchema("orders", PAID), ("amount",), ())]
+TOP = {"field": "amount", "group_by": ["city"], "order": "largest", "limit": 1}
+LAST = {"gte": BEFORE, "lte": TODAY.isoformat()}
+
+
+@pytest.mark.parametrize(
+    ("question", "proposal", "kept"),
+    [
+        # What is not so is what is ruled out.
+        ("How many orders are not paid?", {**COUNT, "filters": {"paid": False}}, {"paid": False}),
+        # An extreme of totals is none of single values or of averages.
+        ("Which city has the highest total amount of orders?", {**TOP, "function": "sum"}, {}),
+        ("Which city has the highest total amount of orders?", {**TOP, "function": "max"}, None),
+        ("Which city has the highest total amount of orders?", {**TOP, "function": "average"}, None),
+        ("Which city has the highest average amount of orders?", {**TOP, "function": "average"}, {}),
+        # The number in "last 30 days" is said by the days, and the last ones end today.
+        ("How many orders in the last 30 days?", {**COUNT, "filters": {"day": "last 30 days"}}, {"day": LAST}),
+        ("How many orders in the last 30 days?", {**COUNT, "filters": {"day": {"gte": BEFORE}}}, {"day": LAST}),
+        ("How many orders in the last 30 days?", {**COUNT, "filters": {"day": {"lte": BEFORE}}}, None),
+        ("How many orders in the last 30 days?", {**COUNT, "filters": {"day": "last 60 days"}}, None),
+        ("How many orders in the last 30 days?", COUNT, None),
+        # Each period that is said is held.
+        (
+            "How many orders between February and April 2026?",
+            {**COUNT, "filters": {"day": {"gte": "2026-02-01"}}},
+            None,
+        ),
+        (
+            "How many orders between February and April 2026?",
+            {**COUNT, "filters": {"day": {"gte": "2026-02-01", "lte": "2026-04-30"}}},
+            {"day": {"gte": "2026-02-01", "lte": "2026-04-30"}},
+        ),
+    ],
+)
+def test_what_a_proposal_holds_is_what_was_asked_for(question, proposal, kept):
+    with nullcontext() if kept is not None else pytest.raises(FilterInvalid):
+        assert read_proposal(proposal, SHOP, question).filters == kept
 
 
 def test_a_table_may_be_named_in_another_form_than_its_own():

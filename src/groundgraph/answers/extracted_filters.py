@@ -149,6 +149,7 @@ class _Field:
         """What of `value` may be applied; None when nothing may."""
         given = self._operators(value)
         kept = self._days(given) if self.kind in ("date", "datetime") else self._values(given)
+        kept |= _end_of_last(kept, self.said.text, self.days.today)
         unasked = unasked_bounds(kept, self.name, self.said.text, self.days.today)
         if unasked and not self.days.anything:
             self._drop({one: kept.pop(one) for one in unasked}, "unsaid", "the user's words ask for another range")
@@ -263,6 +264,15 @@ class _Field:
 
     def _drop(self, value: Any, kind: Reason, reason: str) -> None:
         self.found.drop(self.where, value, kind, reason)
+
+
+def _end_of_last(condition: Mapping[str, Any], text: str, today: date) -> dict[str, str]:
+    """The other end of "the last 30 days", of which models give the first day alone: rows may lie in the future."""
+    first = condition.get("gte")
+    last = {one.first.isoformat() for one in periods(text, today) if one.last == today and one.first < today}
+    if set(condition) != {"gte"} or not isinstance(first, str) or first not in last:
+        return {}
+    return {"lte": today.isoformat()}
 
 
 def _is_storable(value: Any) -> bool:

@@ -23,7 +23,7 @@ from groundgraph.models.call_model import note_chain_call, take_chain_call
 from groundgraph.models.replies import prompt_messages
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
-from groundgraph.text.dates import periods
+from groundgraph.text.dates import Period, periods
 from groundgraph.text.find_cue import Language, language_of
 from groundgraph.text.follow_up import as_phrase, language_words
 from groundgraph.text.numbers import number_of
@@ -127,9 +127,19 @@ def _check_sides(proposal: Proposal, question: str) -> None:
 
 def _check_numbers_said(proposal: Proposal, said: UserWords) -> None:
     """Refuse a proposal without a number that the words hold; "1 March" is in "03-01"."""
-    numbers = _numbers(said.text) - _numbers(_used(proposal, proposal.group_by, proposal.field))
+    used = _used(proposal, proposal.group_by, proposal.field)
+    numbers = _numbers(said.text) - _numbers(used) - set(_counts_of_days(said.text, used))
     if numbers:
         raise FilterInvalid(f"The words say {', '.join(sorted(numbers))}, which is in no condition.")
+
+
+def _counts_of_days(text: str, used: str) -> Iterator[str]:
+    """The numbers in phrases such as "last 30 days" and "3 weeks ago" of which the conditions `used` hold a day."""
+    spoken, today = words(text), datetime.now(UTC).date()
+    for at, word in enumerate(spoken):
+        phrases = (" ".join(spoken[start : start + 3]) for start in (at - 1, at) if start >= 0 and word.isdecimal())
+        if any(one.first.isoformat() in used for phrase in phrases for one in periods(phrase, today)):
+            yield word.lstrip("0")
 
 
 def _used(proposal: Proposal, *more: object) -> str:
@@ -303,7 +313,8 @@ class _Account:
         if asked == "average":
             return function == asked
         allowed = {"count", "distinct", "sum"} if "count" in others else {"sum"}
-        return function in allowed or bool(others.intersection((*_EXTREMES, "average")))
+        # "The highest total amount" is an extreme of sums, and "the highest average" one of averages.
+        return function in allowed or ("average" in others and not self.proposal.group_by)
 
     def _order(self) -> str:
         return self.proposal.order or _EXTREMES.get(self.proposal.function, "")
@@ -400,6 +411,10 @@ class _Account:
 
     def _denies(self, value: Any) -> bool:
         """Whether a value denies by itself, or another one denies it: "not started" is one where "started" is."""
+        if isinstance(value, bool):
+            # "Not paid" rules out by itself, and a column that is called so says it once more.
+            names = (name for name, one in self.proposal.filters.items() if value in _operands(one))
+            return any(UserWords(spaced(name)).denials for name in names)
         every = chain.from_iterable(_said_of(name, spec) for name, spec in self._table.schema.fields.items())
         own = fold(str(value))
         return any(own in one and UserWords(one).denials for one in (own, *every))
@@ -428,6 +443,9 @@ class _Account:
         rest = _without(self._text, [fold(str(value)) for one in others for value in _operands(one)])
         if dated is not bool(periods(rest, today)) and (dated or not _DIGITS.search(rest)):
             raise FilterInvalid("The words name days, and no condition does, or the other way round.")
+        days = [str(value) for name in self._table.days for value in _operands(self.proposal.filters.get(name, []))]
+        if dated and (unheld := next(_unheld(periods(rest, today), days), None)):
+            raise FilterInvalid(f"No condition holds what the words say of {unheld.first} to {unheld.last}.")
 
     def _values(self) -> list[tuple[str, str]]:
         """The texts of conditions by field; of one of yes and no, its name."""
@@ -526,6 +544,20 @@ def _without(text: str, parts: Iterable[str]) -> str:
     """`text` without those that stand in it, the longest first."""
     names = sorted(filter(None, parts), key=len, reverse=True)
     return re.sub("|".join([rf"\b{re.escape(name)}\b" for name in names] or ["(?!)"]), " ", text)
+
+
+def _unheld(said: Sequence[Period], days: Sequence[str]) -> Iterator[Period]:
+    """The periods that are `said` and at none of whose ends one of `days` lies, but for those that hold another one, as
+    "this year" does in "March this year"."""
+    for one in said:
+        # The year of one that has none is worked out elsewhere.
+        own = slice(0 if one.year_said else len("2026-"), len("2026-03-01"))
+        bounds = {day.isoformat()[own] for day in one.bounds()}
+        inner = (other for other in said if other != one)
+        if bounds.isdisjoint(day[own] for day in days) and not any(
+            one.first <= other.first and other.last <= one.last for other in inner
+        ):
+            yield one
 
 
 def _all(*path: str) -> set[str]:
