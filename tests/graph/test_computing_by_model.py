@@ -335,6 +335,46 @@ def test_what_a_proposal_holds_is_what_was_asked_for(question, proposal, kept):
         assert read_proposal(proposal, SHOP, question).filters == kept
 
 
+STATES = {"id": {"type": "integer"}, "amount": {"type": "number"}, "state": {"type": "string", "enum": ["open"]}}
+ROWS = {"table": "orders", "function": "max", "field": "amount", "group_by": ["id"], "order": "largest", "limit": 3}
+
+
+@pytest.mark.parametrize(
+    ("question", "change", "taken"),
+    [
+        ("Which are the three largest orders?", {}, True),
+        ("Which are the three largest orders by amount?", {"function": "sum"}, True),
+        ("Which three orders have the largest amount?", {}, True),
+        ("Which are the three largest open orders?", {"filters": {"state": "open"}}, True),
+        ("Was sind die drei größten orders?", {}, True),
+        ("Which are the three largest open orders?", {}, False),
+        ("Which are the three largest orders?", {"limit": 5}, False),
+        ("Which are the three largest orders?", {"order": "smallest"}, False),
+        ("Which are the three largest orders?", {"group_by": ["state"]}, False),
+        ("Which are the three largest orders?", {"function": "count", "field": ""}, False),
+        # Of another number than the one that the rows have.
+        ("Which are the three latest orders?", {}, False),
+        ("Which are the three longest orders?", {}, False),
+        ("Which customer has the largest amount of orders?", {"limit": 1}, False),
+    ],
+)
+def test_the_largest_rows_are_those_of_a_key_by_the_only_number(question, change, taken):
+    tables = [ComputableTable("orders", SourceSchema("orders", STATES), ("amount",), (), "id")]
+    with nullcontext() if taken else pytest.raises(FilterInvalid):
+        assert read_proposal(ROWS | change, tables, question).group_by == ("id",)
+
+
+async def test_of_several_numbers_the_largest_rows_are_by_the_one_that_is_named(tmp_path):
+    unsaid, said = tmp_path / "unsaid", tmp_path / "said"
+    unsaid.mkdir()
+    said.mkdir()
+    output = await _asked(unsaid, "Which are the three largest orders?", ROWS, ROWS)
+    assert output["outcome"] == "insufficient"
+    output = await _asked(said, "Which are the three orders with the largest amount?", ROWS)
+    assert output["outcome"] == "answered"
+    assert "\n3: 70.0\n4: 50.0\n2: 20.0\n" in _evidence(output)[0]
+
+
 def test_a_table_may_be_named_in_another_form_than_its_own():
     table = ComputableTable("order", SourceSchema("order", {"customer_id": {"type": "integer"}}), ())
     given = {"function": "count", "filters": {"customer_id": 3}}

@@ -219,6 +219,8 @@ class ProposeComputation:
 # Stems of which as many letters from the first are the same are forms of one word: "opened" and "opening_date".
 SAME_BEGINNING = 5
 _RANGES = ("gt", "gte", "lt", "lte")
+# Of one row they are its value.
+_OF_ONE = ("sum", "max", "min", "average")
 _EXTREMES = {"max": "largest", "min": "smallest"}
 _UNEQUAL = re.compile(r"!=|<>|≠")
 
@@ -353,10 +355,13 @@ class _Account:
         wanted += [field] if field and not of_pieces else []
         # A word of what the table is called names no field of it.
         apart = _without(fold(self.question), [_as_said(self.proposal.table)])
+        unnamed = self._unnamed_of_rows()
         for name in wanted:
-            if not self._names(name, apart):
+            if name not in unnamed and not self._names(name, apart):
                 raise FilterInvalid(f"The words do not say that {name} is meant.")
-        if (named := self._grouped_by()) and named.isdisjoint(self.proposal.group_by):
+        # "The largest by amount" are no groups by it.
+        named = self._grouped_by().difference({field} if unnamed else ())
+        if named and named.isdisjoint(self.proposal.group_by):
             raise FilterInvalid("The words ask for one number of each group.")
         rows, values = (_place(behind, name_stems(name)) for name in (self.proposal.table, field))
         grouped = not _folded("groups").isdisjoint(words(self.question)) and not self.proposal.group_by
@@ -364,6 +369,29 @@ class _Account:
         first = rows < values < len(behind) if is_count else values < rows
         if behind and field and (not first or grouped or (is_sum and not of_pieces)):
             raise FilterInvalid(f"The words do not ask for the {self.proposal.function} of {field}.")
+
+    def _is_of_rows(self) -> bool:
+        """Whether the rows themselves are asked for that have the most or the least: "the three largest orders", of
+        which each is a group. They stand right behind that word, or behind "which"."""
+        proposal, own = self.proposal, name_stems(self.proposal.table)
+        by_key = list(proposal.group_by) == [self._table.key] and bool(proposal.order)
+        number = proposal.field in self._table.numbers and proposal.function in _OF_ONE
+        return by_key and number and any(behind[: len(own)] == own for behind in self._behind_extremes())
+
+    def _behind_extremes(self) -> Iterator[list[str]]:
+        """The stems behind each word that asks for an extreme or for which of something; no values and numbers."""
+        spoken = words(self._left)
+        asking = _folded(*_EXTREMES.values(), "which")
+        for at in (at for at, word in enumerate(spoken) if word in asking):
+            behind = (one for one in spoken[at + 1 :] if number_of(one) is None and not one.isdecimal())
+            yield stems(" ".join(behind))
+
+    def _unnamed_of_rows(self) -> set[str]:
+        """What need not be named where the rows are asked for: their key, and of those that are large or small the only
+        number; "the latest" and "the longest" are of something else."""
+        sized = any(self._language.functions[name].search(self._text) for name in _EXTREMES)
+        numbers = self._table.numbers if sized and len(self._table.numbers) == 1 else ()
+        return {self._table.key, *numbers} if self._is_of_rows() else set()
 
     def check_groups(self) -> None:
         """Refuse groups of which some are left out though no words ask for the first ones, and a count of what each of

@@ -23,12 +23,14 @@ class ComputableTable:
         schema: its fields; a field of few values lists them as its `enum`.
         numbers: the fields that can be added up; none of them holds keys.
         unread: the columns that are no fields: of bytes, and with other values than they are declared for.
+        key: the field whose values tell its rows apart; empty where no single one does.
     """
 
     name: str
     schema: SourceSchema
     numbers: tuple[str, ...]
     unread: tuple[str, ...] = ()
+    key: str = ""
 
     @property
     def days(self) -> list[str]:

@@ -162,7 +162,8 @@ def computable_table(
     unread = tuple(item.name for item in shape.columns if item not in fit)
     fields = {item.name: _field(database, shape, item, filters) for item in fit}
     numbers = tuple(item.name for item in shape.columns if is_numeric(item) and item.name not in keys)
-    return ComputableTable(shape.name, SourceSchema(shape.name, fields), numbers, unread)
+    key = shape.primary_key[0] if len(shape.primary_key) == 1 and shape.primary_key[0] in fields else ""
+    return ComputableTable(shape.name, SourceSchema(shape.name, fields), numbers, unread, key)
 
 
 def _field(database: ComputingDatabase, shape: TableShape, item: Column, filters: Mapping[str, Any]) -> dict[str, Any]:
