@@ -298,6 +298,7 @@ BEFORE = (TODAY - timedelta(days=30)).isoformat()
 PAID = {"paid": {"type": "boolean"}, "amount": {"type": "number"}, "city": {"type": "string"}, "day": {"type": "date"}}
 SHOP = [ComputableTable("orders", SourceSchema("orders", PAID), ("amount",), ())]
 TOP = {"field": "amount", "group_by": ["city"], "order": "largest", "limit": 1}
+FIRST, SECOND = {"gte": "2026-01-01", "lte": "2026-03-31"}, {"gte": "2026-04-01", "lte": "2026-06-30"}
 LAST = {"gte": BEFORE, "lte": TODAY.isoformat()}
 
 
@@ -317,6 +318,17 @@ LAST = {"gte": BEFORE, "lte": TODAY.isoformat()}
         ("How many orders in the last 30 days?", {**COUNT, "filters": {"day": {"lte": BEFORE}}}, None),
         ("How many orders in the last 30 days?", {**COUNT, "filters": {"day": "last 60 days"}}, None),
         ("How many orders in the last 30 days?", COUNT, None),
+        # A quarter is three months of its year, however it is called.
+        ("How many orders in the first quarter of 2026?", {**COUNT, "filters": {"day": FIRST}}, {"day": FIRST}),
+        ("How many orders in Q1 2026?", {**COUNT, "filters": {"day": "Q1 2026"}}, {"day": FIRST}),
+        ("How many orders in Q1 2026?", {**COUNT, "filters": {"day": SECOND}}, None),
+        ("How many orders in Q2 2026?", {**COUNT, "filters": {"day": SECOND}}, {"day": SECOND}),
+        ("How many orders in the 2nd quarter of 2026?", {**COUNT, "filters": {"day": SECOND}}, {"day": SECOND}),
+        ("Wie viele orders gab es im zweiten Quartal 2026?", {**COUNT, "filters": {"day": SECOND}}, {"day": SECOND}),
+        ("Wie viele orders gab es im 2. Quartal 2026?", {**COUNT, "filters": {"day": SECOND}}, {"day": SECOND}),
+        ("How many orders in the first quarter of 2026?", {**COUNT, "filters": {"day": {"gte": "2026-01-01"}}}, None),
+        ("How many orders in the first quarter of 2026?", {**COUNT, "filters": {"day": "2026"}}, None),
+        ("How many orders in the first quarter of 2026?", COUNT, None),
         # Each period that is said is held.
         (
             "How many orders between February and April 2026?",

@@ -32,6 +32,8 @@ from groundgraph.text.words import fold, name_stems, spaced, stem, stems, words
 NONE = "none"
 _DIGITS = re.compile(r"\d+")
 _SHOWN_CHARS = 4_000
+# The words of "1st quarter of 2026".
+_LONGEST_PERIOD = 4
 Run = Callable[[Proposal], Awaitable[SourceResult]]
 
 
@@ -134,12 +136,13 @@ def _check_numbers_said(proposal: Proposal, said: UserWords) -> None:
 
 
 def _counts_of_days(text: str, used: str) -> Iterator[str]:
-    """The numbers in phrases such as "last 30 days" and "3 weeks ago" of which the conditions `used` hold a day."""
+    """The numbers in phrases such as "last 30 days", "3 weeks ago" and "Q2" whose days the conditions `used` hold."""
     spoken, today = words(text), datetime.now(UTC).date()
-    for at, word in enumerate(spoken):
-        phrases = (" ".join(spoken[start : start + 3]) for start in (at - 1, at) if start >= 0 and word.isdecimal())
+    for at, word in ((at, word) for at, word in enumerate(spoken) if _DIGITS.search(word)):
+        sizes = product((at - 1, at), range(1, _LONGEST_PERIOD + 1))
+        phrases = (" ".join(spoken[start : start + size]) for start, size in sizes if start >= 0)
         if any(one.first.isoformat() in used for phrase in phrases for one in periods(phrase, today)):
-            yield word.lstrip("0")
+            yield from _numbers(word)
 
 
 def _used(proposal: Proposal, *more: object) -> str:
@@ -609,6 +612,8 @@ def _parts_of_dates() -> Iterator[str]:
     for name in ("days", "last", "this", "ago"):
         yield from language_words("dates", name)
     for forms in (language_words("dates", "units", unit) for unit in ("day", "week", "month", "year")):
+        yield from forms
+    for forms in (language_words("dates", "quarters", quarter) for quarter in range(1, 5)):
         yield from forms
     yield from language_words("computing", "date")
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache, lru_cache
+from itertools import chain
 from typing import Any
 
 from groundgraph.text.numbers import month_of, number_of
@@ -60,9 +61,9 @@ def periods(text: str, today: date) -> tuple[Period, ...]:
 
     What it leaves open is that of `today`'s year.
     """
-    rest = text
-    found: list[Period] = []
-    for given in quantities(text).dates:
+    found = [_quarter_of(match, today) for match in _quarters()[0].finditer(text)]
+    rest = _quarters()[0].sub(" ; ", text)
+    for given in quantities(rest).dates:
         rest = rest.replace(given.text, " ; ", 1)
         found += [made for way in given.ways() for made in _made(way.year, way.month, way.day, today)]
     for match in _YEAR_MONTH.finditer(rest):
@@ -73,6 +74,26 @@ def periods(text: str, today: date) -> tuple[Period, ...]:
         month = month_of(word)
         found += _made(None, month, None, today) if month else []
     return tuple(dict.fromkeys((*found, *_relative(words(rest), today))))[:MAX_PERIODS]
+
+
+@cache
+def _quarters() -> tuple[re.Pattern[str], dict[str, int]]:
+    """What finds "Q1 2026", "the first quarter of 2026" and "2026 Q1", and the quarters by their folded names."""
+    data = chain.from_iterable(language_data(one, "dates").get("quarters", {}).items() for one in LANGUAGES)
+    names = {_folded(name): quarter for quarter, forms in data for name in forms}
+    called = "|".join(sorted((r"\.?\s+".join(map(re.escape, name.split())) for name in names), key=len, reverse=True))
+    of = "|".join(chain.from_iterable(language_data(one, "dates").get("of", ()) for one in LANGUAGES))
+    year = r"((?:19|20)\d\d)"
+    pattern = rf"(?<![\w.-])(?:{year}[ /-]?)?({called})(?:(?:[ /-]|\s(?:(?:{of})\s)?){year})?(?!\w)"
+    return re.compile(pattern, re.IGNORECASE), names
+
+
+def _quarter_of(match: re.Match[str], today: date) -> Period:
+    year = match[1] or match[3]
+    last = 3 * _quarters()[1][_folded(match[2])]
+    own = int(year) if year else today.year
+    days = calendar.monthrange(own, last)[1]
+    return Period(date(own, last - 2, 1), date(own, last, days), year_said=bool(year))
 
 
 def _made(year: int | None, month: int, day: int | None, today: date) -> Iterator[Period]:
