@@ -130,7 +130,7 @@ class Planted:
 def flags_of(answer: MarkedAnswer) -> list[Flag]:
     """What the whole check says about `answer`, as if a model had just written it."""
     gate = AnswerGate(answer.passages, len(answer.passages))
-    text = gate.feed(answer.text) + gate.flush()
+    text = gate.feed(answer.text, final=True)
     places = dict.fromkeys([*gate.order, *range(1, len(answer.passages) + 1)])
     evidence = {label: answer.passages[place - 1] for label, place in enumerate(places, 1)}
     draft: Draft = {**EMPTY_DRAFT, "finish": "stop", "removed": gate.removed, "removed_links": gate.removed_links}

@@ -34,7 +34,7 @@ def replies(data: Any) -> list[str]:
 def gated(text: str, size: int, allowed: int = 9) -> tuple[str, LabelGate]:
     gate = LabelGate(range(1, allowed + 1), parentheses=True)
     passed = "".join(gate.feed(text[start : start + size]) for start in range(0, len(text), size))
-    return passed + gate.flush(), gate
+    return passed + gate.feed("", final=True), gate
 
 
 @pytest.mark.parametrize("size", [3, 10_000])

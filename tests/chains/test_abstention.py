@@ -14,7 +14,7 @@ pytestmark = pytest.mark.covers("S9")
 def through(text: str, *cuts: int) -> tuple[str, AbstentionGate]:
     gate, ends = AbstentionGate(), sorted({min(cut, len(text)) for cut in cuts})
     pieces = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
-    return "".join(map(gate.feed, pieces)) + gate.flush(), gate
+    return "".join(map(gate.feed, pieces)) + gate.feed("", final=True), gate
 
 
 @pytest.mark.parametrize(

@@ -68,19 +68,19 @@ def test_what_is_streamed_is_the_final_text_and_holds_no_label_that_goes(text, c
 )
 def test_a_passage_that_a_sentence_names_by_its_number_has_the_number_that_its_reader_sees(text, said):
     whole, pieces = AnswerGate(EVIDENCE, 3), AnswerGate(EVIDENCE, 3)
-    assert whole.feed(text) + whole.flush() == (said or text)
-    assert "".join(map(pieces.feed, text)) + pieces.flush() == (said or text)
+    assert whole.feed(text, final=True) == (said or text)
+    assert "".join(map(pieces.feed, text)) + pieces.feed("", final=True) == (said or text)
     # Passages of the evidence's own have their own numbers, and a person's words those that they were shown.
     theirs = AnswerGate([*EVIDENCE, SourceResult("Read passage 7 aloud.", "8", "docs", "memory")], 3)
     by_hand = AnswerGate(EVIDENCE, 3, by_model=False)
     plain = text.replace("[", "").replace("(", "").replace(")", "").replace("]", "")
-    assert theirs.feed(plain) + theirs.flush() == by_hand.feed(plain) + by_hand.flush() == plain
+    assert theirs.feed(plain, final=True) == by_hand.feed(plain, final=True) == plain
 
 
 @pytest.mark.covers("S1")
 def test_the_listing_below_goes_on_with_the_numbers_of_the_answer():
     gate = AnswerGate(EVIDENCE, 3)
-    assert gate.feed("A [3]. B [1][4].") + gate.flush() == "A [1]. B [2]."
+    assert gate.feed("A [3]. B [1][4].", final=True) == "A [1]. B [2]."
     assert gate.below("- [1] a\n- [2] b\n- [3] c\n- [4] d\n- [5] e") == "- [2] a\n- [3] b\n- [1] c\n- [4] d\n- e"
     assert gate.order == [3, 1, 2, 4]
     assert gate.removed == [4]
@@ -99,8 +99,8 @@ def test_the_listing_below_goes_on_with_the_numbers_of_the_answer():
 )
 def test_what_hides_or_reorders_text_goes_and_joiners_stay(text, passed):
     whole, pieces = AnswerGate(EVIDENCE, 3), AnswerGate(EVIDENCE, 3)
-    assert whole.feed(text) + whole.flush() == passed
-    assert "".join(map(pieces.feed, text)) + pieces.flush() == passed
+    assert whole.feed(text, final=True) == passed
+    assert "".join(map(pieces.feed, text)) + pieces.feed("", final=True) == passed
     assert whole.below(text.replace("evil", "x")) == passed.replace("evil[.]", "x.")
 
 

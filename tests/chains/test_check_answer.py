@@ -124,7 +124,7 @@ OWN_WORDS = {"evidence", "does", "neither", "refers", "leads", "cites", "holds",
 
 def flags(text: str, settings: CitationCheckSettings | None = None, finish: str = "stop", **options):
     gate = AnswerGate(EVIDENCE, len(EVIDENCE))
-    written = gate.feed(text) + gate.flush()
+    written = gate.feed(text, final=True)
     order = list(dict.fromkeys([*gate.order, 1, 2, 3]))
     answer = CheckedAnswer(written, QUESTION, {n: EVIDENCE[at - 1] for n, at in enumerate(order, 1)}, **options)
     draft = {**EMPTY_DRAFT, "finish": finish, "removed": gate.removed, "removed_links": gate.removed_links}

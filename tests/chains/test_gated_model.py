@@ -39,7 +39,7 @@ async def test_what_is_streamed_equals_what_is_returned_and_recorded(pieces, pre
     text = reply = ""
     with suppress(ModelError):
         text = "".join(chunk.text for chunk in await streamed(first))
-    if first.gate.restarts:
+    if first.gate.restarted:
         # What was a thought had been streamed before its end told so.
         text = text[-len(first.written.text) :] if first.written.text else ""
     with suppress(ModelError):
@@ -109,9 +109,9 @@ async def test_a_long_piece_passes_the_gate_beside_the_event_loop(length, beside
     threads = []
 
     class Watched(AnswerGate):
-        def feed(self, text: str) -> str:
+        def feed(self, text: str, *, final: bool = False) -> str:
             threads.extend([threading.current_thread()] if text else [])
-            return super().feed(text)
+            return super().feed(text, final=final)
 
     model = GatedChatModel(
         inner=ScriptedChatModel(Reply(chunks=["a" + "<" * length])), gate=Watched(EVIDENCE, 4), message_id="answer-1"

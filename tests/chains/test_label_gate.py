@@ -10,6 +10,7 @@ from gate_pieces import passed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from groundgraph.answers.gated_model import ThoughtGate
 from groundgraph.answers.label_gate import CODE, LABEL, LabelGate, at_their_places, escape_labels, label_numbers
 
 FRAGMENTS = [
@@ -25,8 +26,8 @@ ALLOWED = st.sets(st.integers(0, 5), max_size=5)
 
 
 def gated(text: str, allowed=(1, 2, 3, 4)) -> str:
-    gate = LabelGate(allowed)
-    return gate.feed(text) + gate.flush()
+    """`text` without thoughts, and without the labels that are not `allowed`."""
+    return LabelGate(allowed).feed(ThoughtGate().feed(text, final=True), final=True)
 
 
 def outside_code(text: str) -> set[int]:
@@ -34,19 +35,22 @@ def outside_code(text: str) -> set[int]:
     return {number for found in LABEL.finditer(prose) for number in label_numbers(found.group(1))}
 
 
-@pytest.mark.covers("T7")
+@pytest.mark.covers("T7", "fault 26", "fault 73")
 @pytest.mark.guard
-@given(TEXTS, ALLOWED, st.data(), st.booleans())
-@example("a [1", {1}, None, False)
-@example("a (1).", {1}, None, True)
-@example("a [1] (passages 1, 3)", {1, 3}, None, True)
-def test_streamed_text_and_counts_equal_the_unstreamed_ones_whatever_the_pieces(text, allowed, data, parentheses):
-    whole, pieces = (LabelGate(allowed, parentheses=parentheses) for _ in range(2))
+@given(TEXTS, ALLOWED, st.data(), st.booleans(), st.booleans())
+@example("a [1", {1}, None, False, False)
+@example("a (1).", {1}, None, True, False)
+@example("a [1] (passages 1, 3)", {1, 3}, None, True, True)
+def test_streamed_text_and_counts_equal_the_unstreamed_ones_whatever_the_pieces(
+    text, allowed, data, parentheses, renumber
+):
+    whole, pieces = (LabelGate(allowed, renumber, parentheses=parentheses) for _ in range(2))
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text))))) if data else range(len(text))
     bounds = [0, *cuts, len(text)]
     parts = [text[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
     assert passed(pieces, *parts) == passed(whole, text)
     assert (pieces.removed, pieces.used) == (whole.removed, whole.used)
+    assert passed(ThoughtGate(), *parts) == passed(ThoughtGate(), text)
 
 
 @pytest.mark.guard
@@ -58,7 +62,7 @@ def test_no_label_outside_the_allowed_ones_survives_outside_code(text, allowed):
 @given(st.lists(st.sampled_from(["word ", "[1]", " [2, 3]", "【4】", ".", "\n", "[1-3]", "漢"])).map("".join))
 def test_allowed_labels_survive_in_their_order(text):
     gate = LabelGate(range(1, 5))
-    passed = gate.feed(text) + gate.flush()
+    passed = gate.feed(text, final=True)
     wanted = list(dict.fromkeys(n for found in LABEL.finditer(text) for n in label_numbers(found.group(1))))
     assert gate.used == wanted
     assert gate.removed == []
@@ -75,7 +79,7 @@ def test_any_unicode_passes_byte_for_byte(text):
 @pytest.mark.covers("fault 26")
 def test_a_label_that_refers_to_nothing_is_removed_and_counted():
     gate = LabelGate(range(1, 5))
-    assert gate.feed("Yes [1]. No [9].") + gate.flush() == "Yes [1]. No."
+    assert gate.feed("Yes [1]. No [9].", final=True) == "Yes [1]. No."
     assert gate.removed == [9]
     assert gate.used == [1]
 
@@ -112,7 +116,7 @@ def test_what_stood_around_a_removed_part_does_not_join_to_a_label(text):
 def test_a_very_long_label_is_read_alike_in_pieces_and_as_a_whole(label):
     gate = LabelGate([1])
     text = " " * 300 + label + " end"
-    assert "".join(map(gate.feed, text)) + gate.flush() == gated(text, [1])
+    assert "".join(map(gate.feed, text)) + gate.feed("", final=True) == gated(text, [1])
     assert outside_code(gated(text, [1])) <= {1}
 
 
@@ -151,7 +155,7 @@ def test_a_label_as_models_write_it_is_that_label(label):
 )  # fmt: skip
 def test_each_number_of_a_label_may_have_a_name_of_its_own(label):
     gate = LabelGate(range(1, 5))
-    assert gate.feed(f"Every 90 days {label}.") + gate.flush() == "Every 90 days [1, 3]."
+    assert gate.feed(f"Every 90 days {label}.", final=True) == "Every 90 days [1, 3]."
     assert (gate.used, gate.removed) == ([1, 3], [])
 
 
@@ -174,7 +178,7 @@ def test_each_number_of_a_label_may_have_a_name_of_its_own(label):
 )
 def test_a_number_in_parentheses_is_a_label_at_the_end_of_a_sentence_where_no_other_form_was_written(text, passed):
     gate = LabelGate(range(1, 5), renumber=True, parentheses=True)
-    assert gate.feed(text) + gate.flush() == (passed or text)
+    assert gate.feed(text, final=True) == (passed or text)
     assert gated(text, [2]) == text
 
 
@@ -189,17 +193,17 @@ def test_a_number_in_parentheses_is_a_label_at_the_end_of_a_sentence_where_no_ot
 )
 def test_a_named_number_in_parentheses_is_a_label(text, passed):
     gate = LabelGate(range(1, 5), renumber=True, parentheses=True)
-    assert gate.feed(text) + gate.flush() == (passed or text)
+    assert gate.feed(text, final=True) == (passed or text)
     assert gated(text.replace("[2]", "it")) == text.replace("[2]", "it")
 
 
 @pytest.mark.covers("A21")
 def test_a_zero_by_itself_is_a_label_without_evidence():
     gate = LabelGate(range(1, 5))
-    assert gate.feed("Every 90 days [0]. So [1][0] it is [ 0 ].") + gate.flush() == "Every 90 days. So [1] it is."
+    assert gate.feed("Every 90 days [0]. So [1][0] it is [ 0 ].", final=True) == "Every 90 days. So [1] it is."
     assert gate.removed == [0, 0, 0]
     quoted = escape_labels("as in [0], arr[0] and [0, 1]")
-    assert gate.feed(quoted) + gate.flush() == quoted == r"as in \[0], arr[0] and [0, 1]"
+    assert gate.feed(quoted, final=True) == quoted == r"as in \[0], arr[0] and [0, 1]"
 
 
 @pytest.mark.covers("A21")
@@ -277,7 +281,7 @@ def test_escape_labels_leaves_other_brackets_and_code_alone():
 def test_what_was_escaped_passes_the_gate_unchanged(text, allowed):
     gate = LabelGate(allowed)
     escaped = escape_labels(text)
-    assert gate.feed(escaped) + gate.flush() == escaped
+    assert gate.feed(escaped, final=True) == escaped
     assert gate.removed == gate.used == []
 
 
@@ -285,7 +289,7 @@ def test_what_was_escaped_passes_the_gate_unchanged(text, allowed):
 @given(TEXTS, st.permutations(range(1, 5)))
 def test_labels_are_numbered_by_first_use_and_find_back_to_their_places(text, allowed):
     gate = LabelGate(allowed, renumber=True)
-    passed = gate.feed(text) + gate.flush()
+    passed = gate.feed(text, final=True)
     assert _first_uses(passed) == list(range(1, len(gate.used) + 1))
     assert _first_uses(at_their_places(passed, gate.used)) == gate.used
 
@@ -293,17 +297,6 @@ def test_labels_are_numbered_by_first_use_and_find_back_to_their_places(text, al
 def _first_uses(text: str) -> list[int]:
     prose = CODE.sub("`", text)
     return list(dict.fromkeys(n for found in LABEL.finditer(prose) for n in label_numbers(found[1])))
-
-
-@pytest.mark.covers("fault 26", "fault 73")
-@pytest.mark.guard
-@given(TEXTS, st.data())
-def test_renumbering_does_not_depend_on_the_pieces(text, data):
-    whole, pieces = LabelGate([1, 3, 4], renumber=True), LabelGate([1, 3, 4], renumber=True)
-    bounds = [0, *sorted(data.draw(st.sets(st.integers(0, len(text))))), len(text)]
-    parts = [text[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
-    assert passed(pieces, *parts) == passed(whole, text)
-    assert pieces.used == whole.used
 
 
 @pytest.mark.covers("V1")
@@ -319,7 +312,7 @@ def test_renumbering_does_not_depend_on_the_pieces(text, data):
 )
 def test_surviving_labels_are_renumbered_by_first_use(text, renumbered, order):
     gate = LabelGate(range(1, 5), renumber=True)
-    assert gate.feed(text) + gate.flush() == renumbered
+    assert gate.feed(text, final=True) == renumbered
     assert gate.used == order
 
 
@@ -327,7 +320,7 @@ def test_surviving_labels_are_renumbered_by_first_use(text, renumbered, order):
 @pytest.mark.parametrize("dash", "-‐‑‒–—−")
 def test_a_range_may_be_written_with_any_dash(dash):
     gate = LabelGate(range(1, 4), renumber=True)
-    assert gate.feed(f"Both [2{dash}3].") + gate.flush() == "Both [1, 2]."
+    assert gate.feed(f"Both [2{dash}3].", final=True) == "Both [1, 2]."
     assert gate.used == [2, 3]
 
 

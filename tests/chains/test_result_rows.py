@@ -89,7 +89,7 @@ def test_numbers_in_brackets_of_the_evidence_and_the_message_are_no_labels(conte
     texts = [row[key] for row in seen["results"] for key in ("text", "text_preview", "snippet", "reference", "content")]
     for text in [*texts, *(quote["text"] for quote in seen["quotes"]), seen["message"]]:
         gate = LabelGate([1, 2])
-        assert gate.feed(text) + gate.flush() == text
+        assert gate.feed(text, final=True) == text
         assert gate.used == gate.removed == []
 
 

@@ -220,6 +220,13 @@ def test_a_label_that_a_template_makes_up_is_removed():
     assert (draft["text"], draft["removed"]) == ("Yes [1] no.", [9])
 
 
+@pytest.mark.covers("fault 29")
+def test_what_ends_a_thought_in_the_evidence_takes_nothing_from_the_answer_by_a_template():
+    evidence = [SourceResult("A reply of this model ends its thought by </think>.", "a", "docs", "memory")]
+    draft = structured_draft(compiled(template="Found [1]: {{ results[0].text }}"), variables(evidence), "en")
+    assert draft["text"] == "Found [1]: A reply of this model ends its thought by </think>."
+
+
 @pytest.mark.covers("fault 8")
 def test_template_syntax_in_evidence_and_message_is_not_rendered():
     evidence = [SourceResult("Tokens expire {{ 7 * 7 }} {% raw %} often.", "a", "docs", "memory")]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from groundgraph.answers.gated_model import AnswerGate
-    from groundgraph.answers.label_gate import LabelGate
+from typing import Protocol
 
 
-def passed(gate: AnswerGate | LabelGate, *pieces: str) -> str:
-    """What passes of `pieces` behind the last restart."""
+class Passable(Protocol):
+    def feed(self, text: str, *, final: bool = False) -> str: ...
+
+
+def passed(gate: Passable, *pieces: str) -> str:
+    """What passes of `pieces`, behind a restart where the gate has one."""
     text = ""
-    for step in (*(partial(gate.feed, piece) for piece in pieces), gate.flush):
-        before = gate.restarts
-        more = step()
-        text = more if gate.restarts > before else text + more
+    for number, piece in enumerate((*pieces, ""), 1):
+        restarted = getattr(gate, "restarted", False)
+        more = gate.feed(piece, final=number > len(pieces))
+        text = more if getattr(gate, "restarted", False) and not restarted else text + more
     return text

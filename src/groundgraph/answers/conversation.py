@@ -114,4 +114,4 @@ def as_said(message: BaseMessage) -> BaseMessage:
         return message
     body = message.response_metadata.get(BODY_CHARS, len(str(message.text)))
     gate = LabelGate(allowed=())
-    return AIMessage(gate.feed(str(message.text)[:body]) + gate.flush(), id=message.id)
+    return AIMessage(gate.feed(str(message.text)[:body], final=True), id=message.id)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Collection, Sequence
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
@@ -16,13 +17,16 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict, PrivateAttr
 
-from groundgraph.answers.label_gate import LABEL, Gate, LabelGate, ProseGate, at_their_places, spoken
+from groundgraph.answers.label_gate import APART, LABEL, OPEN_END, Gate, LabelGate, ProseGate, at_their_places
 from groundgraph.answers.link_gate import LinkGate, LinkTargets
 from groundgraph.core.characters import HiddenGate, clean_text, without_hidden
 from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Draft
 from groundgraph.models.replies import (
+    TEMPLATE_TAGS,
+    THOUGHT_ENDS,
+    THOUGHT_TAGS,
     begins_in_thought,
     finish_reason,
     in_turns,
@@ -78,26 +82,23 @@ class AbstentionGate(Gate):
         """What is missing for an answer, fit to be read, perhaps empty; None when the model does not abstain."""
         if self.said is None:
             return None
-        gates = LabelGate(allowed=()), LinkGate(LinkTargets())
         text = self.said
-        for gate in gates:
-            text = gate.feed(text) + gate.flush()
+        for gate in (ThoughtGate(), LabelGate(allowed=()), LinkGate(LinkTargets())):
+            text = gate.feed(text, final=True)
         return " ".join(text.split())[:MISSING_CHARS].strip(" *_`\"'")
 
-    def _passed(self, *, final: bool) -> str:
-        passed: list[str] = []
+    def _pass(self, *, final: bool) -> None:
         while self._held:
             place = None if self._taking else self._place(final=final)
-            if place:
-                start, end = place
-                passed.append(self._let(self._held[:start]))
-                self._held = self._held[start if end is None else end :]
-                if end is None:
-                    break
-                self._taking, self.said = True, self.said or ""
-            else:
-                passed.append(self._rest_of_line())
-        return "".join(passed)
+            if place is None:
+                self._pass_line()
+                continue
+            start, end = place
+            self._let(self._held[:start])
+            self._held = self._held[start if end is None else end :]
+            if end is None:
+                return
+            self._taking, self.said = True, self.said or ""
 
     def _place(self, *, final: bool) -> tuple[int, int | None] | None:
         """Where the first line that is held says so; without an end where it may yet."""
@@ -117,81 +118,130 @@ class AbstentionGate(Gate):
         may_come = None if whole else _MAY_COME.search(text)
         return (may_come.start() - before, None) if may_come else None
 
-    def _rest_of_line(self) -> str:
-        """What passes of the first line that is held, as far as it is there."""
+    def _pass_line(self) -> None:
+        """Let the first line that is held leave, or take it out, as far as it is there."""
         line, newline, self._held = self._held.partition("\n")
         if self._taking:
             self.said = f"{self.said}{line}"[: 4 * MISSING_CHARS]
-        said = "" if self._taking else self._let(line)
-        # A line that says nothing else goes with its end.
-        ends = newline if self._tail or not self._taking else ""
+        else:
+            self._let(line)
         if newline:
+            # A line that says nothing else goes with its end.
+            self._let("" if self._taking and not self._tail else newline)
             self._opens_line, self._taking, self._tail = True, False, ""
-        return said + ends
 
-    def _let(self, text: str) -> str:
-        """`text`, which passes within a line."""
-        self._opens_line = self._opens_line and not text
-        self._tail = (self._tail + text)[-1:]
-        return text
+    def _let(self, piece: str) -> None:
+        super()._let(piece)
+        self._opens_line = self._opens_line and not piece
+        self._tail = (self._tail + piece)[-1:]
 
 
-# A passage that a sentence names by the number which the model was shown, as in "according to passage 3". Its reader
-# knows the passages by other numbers.
+# A thought, and the marks of chat templates, which servers leave in the text that a model writes.
 
-_ONE, _SEVERAL, _ANDS = map(spoken, ("passage", "passages", "ands"))
-_NUMBER_ENDS = r"(?![\w%]|[.,]\d)"
-_NUMBERED = re.compile(
-    rf"(?:{_ONE})[ \t]\d{{1,3}}{_NUMBER_ENDS}|(?:{_SEVERAL})[ \t]\d{{1,3}}(?:,[ \t]?\d{{1,3}}){{0,9}}"
-    rf"(?:,?[ \t](?:&|{_ANDS})[ \t]\d{{1,3}})?{_NUMBER_ENDS}",
-    re.IGNORECASE,
-)
-_BEGINNINGS = "|".join(
-    sorted({word[:end] for word in f"{_ONE}|{_SEVERAL}".split("|") for end in range(1, len(word) + 1)}, reverse=True)
-)
-# So much of what may become one waits.
-_NUMBERED_BEGUN = re.compile(
-    rf"(?:{_BEGINNINGS})(?:[ \t](?:\d[\d, \t]{{0,40}}(?:[&\w]{{1,3}}[ \t]?\d{{0,3}})?[.,]?)?)?", re.IGNORECASE
-)
-_WITHIN_BRACKET = re.compile(r"[\[［【][^\]］】\n]{0,80}\Z")
+# What is taken out, or takes out what stands before or behind it; the longest first.
+_TAGS = sorted({*THOUGHT_TAGS, *THOUGHT_ENDS, *TEMPLATE_TAGS}, key=len, reverse=True)
+_TAG = re.compile("|".join(map(re.escape, _TAGS)), re.IGNORECASE)
 
 
 @dataclass
-class PassageGate(ProseGate):
-    """Puts the numbers of passages that are named in a sentence into brackets, where the label gate reads them.
+class ThoughtGate(ProseGate):
+    """Takes out thoughts and the marks of chat templates.
 
     Attributes:
-        allowed: the numbers of the passages that there are.
-        evidence: where it names passages by numbers of its own, none is touched.
+        restarted: whether all that had left turned out to be a thought, by an end of one that nothing had begun: some
+            servers put its beginning into the prompt. What is fed again gives what stands behind it.
     """
 
-    special: ClassVar[re.Pattern[str]] = re.compile(
-        rf"[`\\]|(?<![^\W_])(?:(?:{_ONE}|{_SEVERAL})(?![^\W\d_])|(?:{_BEGINNINGS})\Z)", re.IGNORECASE
-    )
-    allowed: Collection[int]
-    evidence: Sequence[SourceResult] = ()
+    special: ClassVar[re.Pattern[str]] = re.compile(r"[<`\\[◁]")
 
-    @cached_property
-    def _may_be_another(self) -> bool:
-        return any(_NUMBERED.search(result.content) for result in self.evidence)
+    restarted: bool = field(default=False, init=False)
+    # Whether a thought has begun before, so that a lonely end is text.
+    _has_thought: bool = field(default=False, init=False)
+    # What ends the one that is taken out; and whether the white space behind one is.
+    _ending: str = field(default="", init=False)
+    _after_thought: bool = field(default=False, init=False)
+    # Whether a line ended in what was taken out.
+    _line_ended: bool = field(default=False, init=False)
 
-    def _decide(self, special: str, *, final: bool) -> tuple[str, bool]:
-        opens_word = special != self._held or not self._tail[-1:].isalnum()
-        if opens_word and not final and _NUMBERED_BEGUN.fullmatch(special):
-            return "", True
-        found = _NUMBERED.match(special) if opens_word else None
-        if found is None or not self._is_label(found):
-            return self._take_with_space(special, 1), False
-        space = self._take_with_space(special, 0)
-        self._held = self._held[found.end() :]
-        return space + re.sub(r"\d+", r"[\g<0>]", found.group()), False
+    def _step(self, *, final: bool) -> bool:
+        if self._after_thought:
+            return self._skip_space()
+        return self._think(final=final) if self._ending else super()._step(final=final)
 
-    def _is_label(self, found: re.Match[str]) -> bool:
-        """Whether all its numbers are those of passages; what stands in brackets is read as a label as a whole."""
-        alone = self._tail[-1:] == "(" and found.string[found.end() :][:1] == ")"
-        if alone or _WITHIN_BRACKET.search(self._tail) or self._may_be_another:
+    def _think(self, *, final: bool) -> bool:
+        at = self._held.lower().find(self._ending)
+        if at < 0:
+            self._drop(len(self._held) if final else max(0, len(self._held) - len(self._ending)))
             return False
-        return set(map(int, re.findall(r"\d+", found.group()))) <= set(self.allowed)
+        self._drop(at + len(self._ending))
+        self._ending, self._after_thought = "", True
+        return True
+
+    def _skip_space(self) -> bool:
+        self._drop(len(self._held) - len(self._held.lstrip()))
+        if not self._held:
+            return False
+        # Two lines that were joined would share their backticks.
+        self._held = "\n" * (self._line_ended and self._tail[-1:] not in ("", "\n")) + self._held
+        self._after_thought = self._line_ended = False
+        return True
+
+    def _drop(self, length: int) -> None:
+        """Take out the next `length` characters, and note whether a line ended there."""
+        self._line_ended |= "\n" in self._held[:length]
+        self._held = self._held[length:]
+
+    def _decide(self, special: str, *, final: bool) -> bool:
+        # What is a tag may be the beginning of a longer one.
+        if not final and any(len(one) > len(special) and one.startswith(special.lower()) for one in _TAGS):
+            return False
+        tag = _TAG.match(special)
+        return self._tagged(special, tag.group()) if tag else self._take_with_space(special, 1)
+
+    def _tagged(self, special: str, tag: str) -> bool:
+        """Take out the `tag` with which `special` begins, and begin or end a thought with it."""
+        name = tag.lower()
+        if name in THOUGHT_ENDS and self._has_thought:
+            return self._take_with_space(special, len(tag))
+        space = self._held[: len(self._held) - len(special)]
+        self._held = special[len(tag) :]
+        if name in THOUGHT_ENDS:
+            self._restart()
+            return True
+        self._has_thought |= name in THOUGHT_TAGS
+        self._ending = THOUGHT_TAGS.get(name, "")
+        self._let(space or (APART if OPEN_END.search(self._tail) else ""))
+        return True
+
+    def _restart(self) -> None:
+        """Take all back that has left."""
+        self.restarted = self._has_thought = self._after_thought = True
+        self._leaving.clear()
+        self._tail = ""
+
+
+# What is taken out of a text only where all of it is one.
+
+
+@dataclass
+class WholeGate(Gate):
+    """Holds a text as long as it may be, as a whole, what this gate looks for; everything else passes as it comes."""
+
+    _decided: bool = field(default=False, init=False)
+
+    @abstractmethod
+    def _may_be(self, held: str) -> bool:
+        """Whether a text that begins with `held` may be one."""
+
+    @abstractmethod
+    def _instead(self, text: str) -> str:
+        """What leaves in place of a whole `text`; that itself, where it is none."""
+
+    def _pass(self, *, final: bool) -> None:
+        if not self._decided and not final and self._may_be(self._held):
+            return
+        self._let(self._held if self._decided or not final else self._instead(self._held))
+        self._decided, self._held = True, ""
 
 
 # A tool call that a model wrote as the text of its answer: nobody made it, and it tells a reader nothing.
@@ -224,18 +274,14 @@ def _is_tool_call(text: str) -> bool:
 
 
 @dataclass
-class ToolCallGate(Gate):
+class ToolCallGate(WholeGate):
     """Lets everything pass but a text that is as a whole such a call."""
 
-    _decided: bool = field(default=False, init=False)
+    def _may_be(self, held: str) -> bool:
+        return len(held) <= _MAX_CALL_CHARS and _CALL_BEGUN.match(held) is not None
 
-    def _passed(self, *, final: bool) -> str:
-        held = self._held
-        if not self._decided and not final and len(held) <= _MAX_CALL_CHARS and _CALL_BEGUN.match(held):
-            return ""
-        taken = final and not self._decided and _is_tool_call(held)
-        self._decided, self._held = True, ""
-        return "" if taken else held
+    def _instead(self, text: str) -> str:
+        return "" if _is_tool_call(text) else text
 
 
 # A fence around a whole answer, as small models write it: what stands in it would be code, in which no label is read
@@ -252,40 +298,25 @@ _LABELLED = re.compile(rf"(?<!\w){LABEL.pattern}")
 
 
 @dataclass
-class FenceGate(Gate):
+class FenceGate(WholeGate):
     """Takes the fence away that stands around a whole text: one of Markdown or plain text, or a nameless one around
     labels. One that never ends is taken away too."""
 
-    _decided: bool = field(default=False, init=False)
-
-    def _passed(self, *, final: bool) -> str:
-        held = self._held
-        if not self._decided and not final and self._waits(held):
-            return ""
-        fenced = _within_fence(held) if final and not self._decided else None
-        self._decided, self._held = True, ""
-        return held if fenced is None else fenced
-
-    @staticmethod
-    def _waits(held: str) -> bool:
-        """Whether `held` may still be a fence as a whole."""
+    def _may_be(self, held: str) -> bool:
         if not (opening := _OPENS.match(held)):
             return _MAY_OPEN.fullmatch(held) is not None
         closing = _closing(held, opening.end())
         return len(held) <= _MAX_FENCED and (closing is None or not _says_more(held, closing))
 
-
-def _within_fence(text: str) -> str | None:
-    """What stands in the fence that `text` is as a whole, with labels behind it; None where it is none."""
-    opening = _OPENS.match(text)
-    if opening is None:
-        return None
-    closing = _closing(text, opening.end())
-    if closing and _says_more(text, closing):
-        return None
-    inside = text[opening.end() : closing.start() if closing else len(text)]
-    behind = text[closing.end() :] if closing else ""
-    return inside.rstrip() + behind.rstrip() if opening.group(1) or _LABELLED.search(inside) else None
+    def _instead(self, text: str) -> str:
+        """What stands in the fence that `text` is, with labels behind it."""
+        opening = _OPENS.match(text)
+        closing = _closing(text, opening.end()) if opening else None
+        if opening is None or (closing and _says_more(text, closing)):
+            return text
+        inside = text[opening.end() : closing.start() if closing else len(text)]
+        behind = text[closing.end() :] if closing else ""
+        return inside.rstrip() + behind.rstrip() if opening.group(1) or _LABELLED.search(inside) else text
 
 
 def _says_more(text: str, closing: re.Match[str]) -> bool:
@@ -314,45 +345,30 @@ class AnswerGate:
     Attributes:
         evidence: all of the turn, in the order of the ranking: the n-th piece was shown to the model as [n].
         shown: how many of them the model was shown.
-        order: the n-th entry is the number, in the ranking, of what the label n of the text refers to.
         by_model: whether a model wrote the text, which knows the passages by the numbers of the ranking alone.
+        order: the n-th entry is the number, in the ranking, of what the label n of the text refers to.
     """
 
     evidence: Sequence[SourceResult]
     shown: int
-    order: list[int] = field(default_factory=list)
     by_model: bool = True
+    order: list[int] = field(default_factory=list, init=False)
 
-    @cached_property
-    def _passages(self) -> PassageGate:
-        return PassageGate(range(1, self.shown + 1) if self.by_model else (), self.evidence)
+    def __post_init__(self) -> None:
+        self._hidden, self._fence, self._thoughts = HiddenGate(), FenceGate(), ThoughtGate()
+        self._begin()
 
-    @cached_property
-    def _labels(self) -> LabelGate:
-        return self._label_gate(range(1, self.shown + 1))
+    def _begin(self) -> None:
+        """Make those behind the gate of thoughts, which shall forget what they have read when that restarts."""
+        self.order.clear()
+        self._labels = self._label_gate(self.shown, self.evidence if self.by_model else ())
+        self._abstention = AbstentionGate()
+        self._links = LinkGate(partial(LinkTargets.of, self.evidence))
+        self._behind: list[Gate] = [self._labels, ToolCallGate(), self._abstention, self._links]
 
-    @cached_property
-    def _abstention(self) -> AbstentionGate:
-        return AbstentionGate()
-
-    @cached_property
-    def _calls(self) -> ToolCallGate:
-        return ToolCallGate()
-
-    @cached_property
-    def _fence(self) -> FenceGate:
-        return FenceGate()
-
-    @cached_property
-    def _hidden(self) -> HiddenGate:
-        return HiddenGate()
-
-    @cached_property
-    def _links(self) -> LinkGate:
-        return LinkGate(partial(LinkTargets.of, self.evidence))
-
-    def _label_gate(self, allowed: Collection[int]) -> LabelGate:
-        return LabelGate(allowed, renumber=True, used=self.order, parentheses=True)
+    def _label_gate(self, numbers: int, passages: Sequence[SourceResult] = ()) -> LabelGate:
+        allowed = range(1, numbers + 1)
+        return LabelGate(allowed, renumber=True, used=self.order, parentheses=True, passages=passages)
 
     @property
     def removed(self) -> list[int]:
@@ -365,45 +381,29 @@ class AnswerGate:
         return list(dict.fromkeys(self._links.removed))
 
     @property
-    def restarts(self) -> int:
-        """How often what has passed turned out to be a thought, so that it counts no more; see `LabelGate`."""
-        return self._labels.restarts
-
-    def feed(self, text: str) -> str:
-        """What can be let through after `text` arrived, behind the last restart; the rest waits for the next piece."""
-        before = self.restarts
-        said = self._labels.feed(self._passages.feed(self._fence.feed(self._hidden.feed(text))))
-        if self.restarts > before:
-            self._restart()
-        return self._links.feed(self._abstention.feed(self._calls.feed(said)))
-
-    def flush(self) -> str:
-        """What still waits, when the text has ended; behind the last restart."""
-        before = self.restarts
-        first = self._labels.feed(self._passages.feed(self._fence.flush()) + self._passages.flush())
-        within = self.restarts
-        last = self._labels.flush()
-        if self.restarts > before:
-            self._restart()
-        said = self._calls.feed(last if self.restarts > within else first + last) + self._calls.flush()
-        rest = self._abstention.feed(said) + self._abstention.flush()
-        return self._links.feed(rest) + self._links.flush()
-
-    def _restart(self) -> None:
-        """Let the gates behind the labels forget what they have read."""
-        for gate in ("_calls", "_abstention", "_links"):
-            self.__dict__.pop(gate, None)
+    def restarted(self) -> bool:
+        """Whether what had passed turned out to be a thought, so that it counts no more; see `ThoughtGate`."""
+        return self._thoughts.restarted
 
     @property
     def missing(self) -> str | None:
         """What a model that abstains says is missing; None when it does not."""
         return self._abstention.missing
 
+    def feed(self, text: str, *, final: bool = False) -> str:
+        """What can be let through after `text` arrived, behind a restart; the rest waits for the next piece, unless
+        this is the `final` one."""
+        restarted = self.restarted
+        text = self._thoughts.feed(self._fence.feed(self._hidden.feed(text), final=final), final=final)
+        if self.restarted and not restarted:
+            self._begin()
+        for gate in self._behind:
+            text = gate.feed(text, final=final)
+        return text
+
     def below(self, listing: str) -> str:
         """A listing of the evidence as it stands below what passed, its labels numbered on."""
-        gate = self._label_gate(range(1, len(self.evidence) + 1))
-        gate.thoughts = False
-        return gate.feed(without_hidden(listing)) + gate.flush()
+        return self._label_gate(len(self.evidence)).feed(without_hidden(listing), final=True)
 
 
 def labelled_places(order: Sequence[int], count: int) -> list[int]:
@@ -422,7 +422,7 @@ def by_hand(draft: Draft, text: str, listing: str, results: Sequence[SourceResul
         results: in the order of the ranking.
     """
     gate, order = AnswerGate(results, len(results), by_model=False), labelled_places(draft["order"], len(results))
-    body = gate.feed(at_their_places(text.strip(), order)) + gate.flush()
+    body = gate.feed(at_their_places(text.strip(), order), final=True)
     return {
         **draft,
         "text": body + (gate.below(at_their_places(listing, order)) if listing else ""),
@@ -562,7 +562,7 @@ class GatedChatModel(BaseChatModel):
                 self._note(chunk)
                 piece = await self._gated(chunk.text, final=False)
                 if waiting is not None:
-                    waiting = None if self.gate.restarts else waiting + piece
+                    waiting = None if self.gate.restarted else waiting + piece
                 if piece and waiting is None:
                     await ready_to_emit()
                     yield self._chunk(piece)
@@ -629,22 +629,18 @@ class GatedChatModel(BaseChatModel):
         """What waited in the gate when the call failed: the end of what was written, unless nobody has seen any of it
         and the model can be asked again."""
         if self._rest is None and not self._busy:
-            before = self.gate.restarts
-            self._rest = self.gate.flush().rstrip() if self._written.text else ""
-            if self.gate.restarts > before:
+            restarted = self.gate.restarted
+            self._rest = self.gate.feed("", final=True).rstrip() if self._written.text else ""
+            if self.gate.restarted and not restarted:
                 self._written.text, self._written.by_model = "", 0
             self._written.by_model += len(self._rest)
             self._written.text += self._rest
         return self._rest or ""
 
     def _passed(self, text: str, *, final: bool) -> str:
-        before = self.gate.restarts
-        piece = self.gate.feed(clean_text(text))
-        within = self.gate.restarts
-        if final:
-            rest = self.gate.flush()
-            piece = rest if self.gate.restarts > within else piece + rest
-        if self.gate.restarts > before:
+        restarted = self.gate.restarted
+        piece = self.gate.feed(clean_text(text), final=final)
+        if self.gate.restarted and not restarted:
             note_that_it_begins_in_thought(self.inner)
             self._written.text, self._written.by_model, self._opening = "", 0, ""
         if not self._written.by_model:

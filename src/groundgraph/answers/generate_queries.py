@@ -126,7 +126,7 @@ def parse_queries(text: str, limit: int, *, min_chars: int = 3, max_chars: int =
     one of more than `max_chars` is cut. A reply in JSON, fenced or not, gives the texts that it holds.
     """
     gate = LabelGate(allowed=())
-    said = gate.feed(_unwrapped(strip_thoughts(clean_text(text))[:MAX_REPLY_CHARS])) + gate.flush()
+    said = gate.feed(_unwrapped(strip_thoughts(clean_text(text))[:MAX_REPLY_CHARS]), final=True)
     lines = [_bare(line)[:max_chars] for line in said.splitlines()]
     kept = (line for line in lines if len(line) >= min_chars and not line.endswith(":"))
     queries = [line for line in kept if not line.startswith("```")]

@@ -4,7 +4,7 @@ A label is a number in brackets that refers to a piece of evidence: `[1]`, `[1, 
 brackets. Models also write `[Source 1, Source 2]`, `[^1]`, `[1, p. 3]`, `【1†L3】` and `(Source 1)`, which leave the
 gate as `[1]`, and so does `(1)` at the end of a sentence where a model has written no label in brackets. No evidence
 has the number 0: `[0]` that stands by itself is a label without evidence, while `arr[0]` and `[0, 1]` are text. The
-gate lets labels through that resolve, numbered by first use, drops those that do not, and drops the model's thinking.
+gate lets labels through that resolve, numbered by first use, and drops those that do not.
 A bracket behind a backslash is no label, which is how evidence that holds numbers in brackets of its own is shown
 (`escape_labels`).
 """
@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import ClassVar
 
-from groundgraph.models.replies import TEMPLATE_TAGS, THOUGHT_ENDS, THOUGHT_TAGS
+from groundgraph.core.evidence import SourceResult
 from groundgraph.text.words import LANGUAGES, language_data
 
 # What every gate over a stream of text has in common: it holds back what is not decided, and leaves code alone.
@@ -41,24 +41,28 @@ class Gate(ABC):
     """
 
     _held: str = field(default="", init=False)
+    _leaving: list[str] = field(default_factory=list, init=False)
 
-    def feed(self, text: str) -> str:
-        """What can be let through after `text` arrived; the rest waits for the next piece."""
-        passed = []
+    def feed(self, text: str, *, final: bool = False) -> str:
+        """What can be let through after `text` arrived; the rest waits for the next piece, unless this is the `final`
+        one."""
         for start in range(0, len(text), _PIECE):
             self._held += text[start : start + _PIECE]
-            passed.append(self._passed(final=False))
-        return "".join(passed)
-
-    def flush(self) -> str:
-        """What still waits, when the text has ended."""
-        rest = self._passed(final=True)
-        self._held = ""
-        return rest
+            self._pass(final=False)
+        if final:
+            self._pass(final=True)
+            self._held = ""
+        passed = "".join(self._leaving)
+        self._leaving.clear()
+        return passed
 
     @abstractmethod
-    def _passed(self, *, final: bool) -> str:
-        """What is decided of the held text, all of it when it is `final`; what is not stays held."""
+    def _pass(self, *, final: bool) -> None:
+        """Let leave what is decided of the held text, all of it when it is `final`; what is not stays held."""
+
+    def _let(self, piece: str) -> None:
+        """Let `piece` leave."""
+        self._leaving.append(piece)
 
 
 @dataclass
@@ -69,99 +73,83 @@ class ProseGate(Gate):
     """Where ordinary text may end; must find backticks and backslashes too."""
 
     _in_code: str = field(default="", init=False)
+    # The end of what has left.
     _tail: str = field(default="", init=False)
 
     @abstractmethod
-    def _decide(self, special: str, *, final: bool) -> tuple[str, bool]:
-        """What passes of the held text, which is white space and then `special`, and whether more input is needed."""
+    def _decide(self, special: str, *, final: bool) -> bool:
+        """Decide on the beginning of the held text, which is white space and then `special`; False until more input is
+        there."""
 
-    def _is_swallowing(self) -> bool:
-        """Whether the gate stands inside something that is taken out until it ends."""
-        return False
-
-    def _swallow(self, *, final: bool) -> bool:  # noqa: ARG002 - for those that swallow
-        """Take out what can be; whether it has ended."""
-        return True
-
-    def _passed(self, *, final: bool) -> str:
-        pieces: list[str] = []
-        for piece in self._pass(final=final):
-            pieces.append(piece)
-            self._leaves(piece)
-        return "".join(pieces)
-
-    def _leaves(self, piece: str) -> None:
-        """Note what has passed; `_tail` is the end of it."""
+    def _let(self, piece: str) -> None:
+        super()._let(piece)
         self._tail = (self._tail + piece)[-MAX_HELD:]
 
-    def _pass(self, *, final: bool) -> Iterator[str]:
-        while self._held:
-            if self._is_swallowing():
-                if not self._swallow(final=final):
-                    return
-            elif self._in_code:
-                yield from self._code(final=final)
-                if self._in_code:
-                    return
-            else:
-                piece, stop = self._prose(final=final)
-                yield piece
-                if stop:
-                    return
+    def _pass(self, *, final: bool) -> None:
+        while self._held and self._step(final=final):
+            pass
 
-    def _code(self, *, final: bool) -> Iterator[str]:
+    def _step(self, *, final: bool) -> bool:
+        """Decide on the next piece; False until more input is there."""
+        return self._code(final=final) if self._in_code else self._prose(final=final)
+
+    def _code(self, *, final: bool) -> bool:
         at = self._held.find(self._in_code)
         if at >= 0:
-            end = at + len(self._in_code)
+            self._take(at + len(self._in_code))
             self._in_code = ""
-        else:
-            end = len(self._held) if final else max(0, len(self._held) - len(self._in_code) + 1)
-        yield self._take(end)
+            return True
+        self._take(len(self._held) if final else max(0, len(self._held) - len(self._in_code) + 1))
+        return False
 
-    def _prose(self, *, final: bool) -> tuple[str, bool]:
-        """The next piece of ordinary text, and whether more input is needed before anything else can pass."""
+    def _prose(self, *, final: bool) -> bool:
         found = self.special.search(self._held)
         at = found.start() if found else len(self._held)
         # White space waits too: it goes with a label that goes.
         end = max(len(self._held[:at].rstrip(" \t")), at - MAX_HELD) if found or not final else at
         if end:
-            return self._take(end), False
+            return self._take(end)
         special = self._held.lstrip(" \t")
         if not special:
-            return (self._take(len(self._held)), True) if final else ("", True)
+            return final and self._take(len(self._held))
         if special[0] == "`":
             return self._backtick(special, final=final)
         if special[0] == "\\":
             return self._backslash(special, final=final)
         return self._decide(special, final=final)
 
-    def _take(self, length: int) -> str:
-        taken, self._held = self._held[:length], self._held[length:]
-        return taken
+    def _take(self, length: int) -> bool:
+        """Let the next `length` characters leave; True, as what decides gives it."""
+        self._let(self._held[:length])
+        self._held = self._held[length:]
+        return True
 
-    def _take_with_space(self, special: str, length: int) -> str:
-        """The white space before `special` and its first `length` characters."""
+    def _take_with_space(self, special: str, length: int) -> bool:
+        """Let leave the white space before `special` and its first `length` characters."""
         return self._take(len(self._held) - len(special) + length)
 
-    def _backslash(self, special: str, *, final: bool) -> tuple[str, bool]:
+    def _backslash(self, special: str, *, final: bool) -> bool:
         run = len(special) - len(special.lstrip("\\"))
-        if run == len(special) and not final:
-            return ("", True) if run == 1 else (self._take(len(self._held) - 1), True)
-        return self._take_with_space(special, run + 1), False
+        if run < len(special) or final:
+            return self._take_with_space(special, run + 1)
+        # The last one may stand before what it escapes.
+        if run > 1:
+            self._take(len(self._held) - 1)
+        return False
 
-    def _backtick(self, special: str, *, final: bool) -> tuple[str, bool]:
+    def _backtick(self, special: str, *, final: bool) -> bool:
         length = len(special[:3]) - len(special[:3].lstrip("`"))
         if not final and length == len(special) < 3:
-            return "", True
+            return False
         self._in_code = "```" if length == 3 else ""
         if length < 3:
             found = INLINE_CODE.match(special)
             end = found.end() if found else length
             # Two that nothing closes are code without anything in it.
             if end == length and not final and "\n" not in special and len(special) <= MAX_HELD + 2 * length:
-                return "", True
+                return False
             length = end
-        return self._take_with_space(special, length), False
+        return self._take_with_space(special, length)
 
 
 _OPENERS = "[［【"
@@ -182,11 +170,8 @@ _LEADS = re.compile(r"//|<|(?:script|data):", re.IGNORECASE)
 _IMAGE_IN_CODE = re.compile(r"(?<!\w)!(?=\[)|!(?=\[[^\n]{0,300}\][(\[])")
 # Possessive: thirty digits behind a bracket can be cut into numbers in too many ways to try them all.
 _LABEL_PREFIX = re.compile(r"[ \t]*(?:[\[［【](?:\s*+\d{1,3}+\s*+[-‐‑‒–—−,;，、]?+){0,32}+\s*)?$")
-# What is taken out, or takes out what stands before or behind it; the longest first.
-_TAGS = sorted({*THOUGHT_TAGS, *THOUGHT_ENDS, *TEMPLATE_TAGS}, key=len, reverse=True)
-_TAG = re.compile("|".join(map(re.escape, _TAGS)), re.IGNORECASE)
 # What would join to a label or to code when something behind it is taken out.
-_OPEN_END = re.compile(r"(?:[\[［【][\s\d,;，、‐‑‒–—−-]*|`)\Z")
+OPEN_END = re.compile(r"(?:[\[［【][\s\d,;，、‐‑‒–—−-]*|`)\Z")
 
 # A bracket this long at most is held back until it closes.
 _MAX_WRITTEN = 80
@@ -294,6 +279,26 @@ def _escaped(found: re.Match[str]) -> str:
     return "!\\" if found["image"] else "\\" + found.group()
 
 
+# A passage that a sentence names by the number which the model was shown, as in "according to passage 3". Its reader
+# knows the passages by other numbers.
+
+_ONE, _SEVERAL, _ANDS = map(spoken, ("passage", "passages", "ands"))
+_NUMBER_ENDS = r"(?![\w%]|[.,]\d)"
+_NUMBERED = re.compile(
+    rf"(?:{_ONE})[ \t]\d{{1,3}}{_NUMBER_ENDS}|(?:{_SEVERAL})[ \t]\d{{1,3}}(?:,[ \t]?\d{{1,3}}){{0,9}}"
+    rf"(?:,?[ \t](?:&|{_ANDS})[ \t]\d{{1,3}})?{_NUMBER_ENDS}",
+    re.IGNORECASE,
+)
+_BEGINNINGS = "|".join(
+    sorted({word[:end] for word in f"{_ONE}|{_SEVERAL}".split("|") for end in range(1, len(word) + 1)}, reverse=True)
+)
+# So much of what may become one waits.
+_NUMBERED_BEGUN = re.compile(
+    rf"(?:{_BEGINNINGS})(?:[ \t](?:\d[\d, \t]{{0,40}}(?:[&\w]{{1,3}}[ \t]?\d{{0,3}})?[.,]?)?)?", re.IGNORECASE
+)
+_WITHIN_BRACKET = re.compile(r"[\[［【][^\]］】\n]{0,80}\Z")
+
+
 @dataclass
 class LabelGate(ProseGate):
     """Passes text through and removes labels that are not in `allowed`.
@@ -306,108 +311,45 @@ class LabelGate(ProseGate):
         used: the numbers that were let through, in the order of first use; what is renumbered to n was `used[n - 1]`.
             A gate that is given the list of another goes on with its numbering.
         parentheses: whether `(1)` and `(Source 1)` may be labels.
-        thoughts: whether thoughts and the marks of chat templates are taken out, as they are of what a model wrote.
-        restarts: how often all so far turned out to be a thought, by an end of one that nothing had begun: some servers
-            put its beginning into the prompt. What has passed before counts no more, nor do its labels.
+        passages: the evidence whose passages a sentence may name by their numbers, as in "passage 3". Where it names
+            passages by numbers of its own, none is meant.
     """
 
-    special: ClassVar[re.Pattern[str]] = re.compile(r"[<(`\\\[［【◁]")
+    special: ClassVar[re.Pattern[str]] = re.compile(
+        rf"[(`\\\[［【]|(?<![^\W_])(?:(?:{_ONE}|{_SEVERAL})(?![^\W\d_])|(?:{_BEGINNINGS})\Z)", re.IGNORECASE
+    )
 
     allowed: Collection[int]
     renumber: bool = False
     removed: list[int] = field(default_factory=list)
     used: list[int] = field(default_factory=list)
     parentheses: bool = False
-    thoughts: bool = True
-    restarts: int = field(default=0, init=False)
-    # Whether a thought has begun before, so that a lonely end is text.
-    _has_thought: bool = field(default=False, init=False)
+    passages: Sequence[SourceResult] = ()
     # Whether the labels so far stood in parentheses, and whether a number there was text, as it then stays.
     _round: bool = field(default=False, init=False)
     _round_text: bool = field(default=False, init=False)
-    _thinking: str = field(default="", init=False)
-    _after_thought: bool = field(default=False, init=False)
-    # Whether a line ended in what was taken out.
-    _line_ended: bool = field(default=False, init=False)
     # The white space of a label that was taken out, for one that stands right behind it.
     _left: str = field(default="", init=False)
 
-    def _apart(self) -> str:
-        return APART if _OPEN_END.search(self._tail) else ""
-
-    def _leaves(self, piece: str) -> None:
+    def _let(self, piece: str) -> None:
         if piece:
             self._left = ""
-        super()._leaves(piece)
+        super()._let(piece)
 
-    def feed(self, text: str) -> str:
-        """What can be let through after `text` arrived, behind the last restart."""
-        passed = ""
-        for start in range(0, len(text), _PIECE):
-            before = self.restarts
-            piece = super().feed(text[start : start + _PIECE])
-            passed = piece if self.restarts > before else passed + piece
-        return passed
-
-    def _passed(self, *, final: bool) -> str:
-        pieces: list[str] = []
-        before = self.restarts
-        for piece in self._pass(final=final):
-            if self.restarts > before:
-                pieces, self._tail, before = [], "", self.restarts
-            pieces.append(piece)
-            self._leaves(piece)
-        return "".join(pieces)
-
-    def _is_swallowing(self) -> bool:
-        return self._after_thought or bool(self._thinking)
-
-    def _swallow(self, *, final: bool) -> bool:
-        if self._after_thought:
-            rest = self._held.lstrip()
-            self._drop(len(self._held) - len(rest))
-            if not rest:
-                return False
-            # Two lines that were joined would share their backticks.
-            self._held = "\n" * (self._line_ended and self._tail[-1:] not in ("", "\n")) + rest
-            self._after_thought = self._line_ended = False
-            return True
-        closing = self._thinking
-        at = self._held.lower().find(closing)
-        if at < 0:
-            self._drop(len(self._held) if final else max(0, len(self._held) - len(closing)))
-            return False
-        self._drop(at + len(closing))
-        self._thinking = ""
-        self._after_thought = True
-        return True
-
-    def _drop(self, length: int) -> None:
-        """Take out the next `length` characters, and note whether a line ended there."""
-        self._line_ended |= "\n" in self._take(length)
-
-    def _decide(self, special: str, *, final: bool) -> tuple[str, bool]:
+    def _decide(self, special: str, *, final: bool) -> bool:
         if special[0] == "(":
             return self._parenthesis(special, final=final)
-        if self.thoughts:
-            # What is a tag may be the beginning of a longer one.
-            if not final and any(len(one) > len(special) and one.startswith(special.lower()) for one in _TAGS):
-                return "", True
-            if tag := _TAG.match(special):
-                return self._tagged(tag.group())
-        return self._bracket(final=final) if special[0] in _OPENERS else (self._take_with_space(special, 1), False)
+        return self._bracket(final=final) if special[0] in _OPENERS else self._passage(special, final=final)
 
-    def _parenthesis(self, special: str, *, final: bool) -> tuple[str, bool]:
+    def _parenthesis(self, special: str, *, final: bool) -> bool:
         bare = self.parentheses and (self._round or not (self.used or self._round_text))
         may_become = (_NAMED_PREFIX,) * self.parentheses + (_ROUND_PREFIX,) * bare
         if not final and any(prefix.fullmatch(special) for prefix in may_become):
-            return "", True
+            return False
         found = self._named(special) or (self._numbered(special) if bare else None)
         if found is None:
-            return self._take_with_space(special, 1), False
-        space = self._take_with_space(special, 0)
-        self._held = self._held[found.end() :]
-        return space + self._resolved(found.group(1)), False
+            return self._take_with_space(special, 1)
+        return self._replace(special, found, self._resolved(found.group(1)))
 
     def _named(self, special: str) -> re.Match[str] | None:
         found = _named_round().match(special) if self.parentheses else None
@@ -423,53 +365,60 @@ class LabelGate(ProseGate):
         self._round_text = not self._round
         return found if self._round else None
 
-    def _tagged(self, tag: str) -> tuple[str, bool]:
-        """What passes in place of the white space and the `tag` with which the held text begins."""
-        name, length = tag.lower(), len(tag)
-        special = self._held.lstrip(" \t")
-        if name in THOUGHT_ENDS and self._has_thought:
-            return self._take_with_space(special, length), False
-        space = self._take_with_space(special, 0)
-        self._held = self._held[length:]
-        if name in THOUGHT_ENDS:
-            self._restart()
-            return "", False
-        self._has_thought |= name in THOUGHT_TAGS
-        self._thinking = THOUGHT_TAGS.get(name, "")
-        return space or self._apart(), False
+    def _passage(self, special: str, *, final: bool) -> bool:
+        opens_word = self.passages and (special != self._held or not self._tail[-1:].isalnum())
+        if opens_word and not final and _NUMBERED_BEGUN.fullmatch(special):
+            return False
+        found = _NUMBERED.match(special) if opens_word else None
+        if found is None or not self._is_passage(found):
+            return self._take_with_space(special, 1)
+        shown = re.sub(r"\d+", lambda number: self._resolved(number.group()), found.group())
+        return self._replace(special, found, shown)
 
-    def _restart(self) -> None:
-        """Take all back that has passed."""
-        self.restarts += 1
-        self._has_thought = self._after_thought = True
-        self.used.clear()
-        self.removed.clear()
-        self._round, self._round_text, self._left = False, False, ""
+    def _is_passage(self, found: re.Match[str]) -> bool:
+        """Whether all its numbers are those of passages; what stands in brackets is read as a label as a whole."""
+        alone = self._tail[-1:] == "(" and found.string[found.end() :][:1] == ")"
+        if alone or _WITHIN_BRACKET.search(self._tail) or self._may_be_another:
+            return False
+        return set(map(int, re.findall(r"\d+", found.group()))) <= set(self.allowed)
 
-    def _bracket(self, *, final: bool) -> tuple[str, bool]:
+    @cached_property
+    def _may_be_another(self) -> bool:
+        return any(_NUMBERED.search(result.content) for result in self.passages)
+
+    def _replace(self, special: str, found: re.Match[str], shown: str) -> bool:
+        """Let the white space before `special` leave, and `shown` in place of what was `found` at its beginning."""
+        self._let(self._held[: len(self._held) - len(special)] + shown)
+        self._held = special[found.end() :]
+        return True
+
+    def _bracket(self, *, final: bool) -> bool:
         space = len(self._held) - len(self._held.lstrip(" \t"))
         if found := self._label_at(space):
             before = self._held[:space] or self._left
             self._held = self._held[found.end() :]
-            return self._in_place_of(found, before), False
+            self._let_label(found, before)
+            return True
         if _LABEL_PREFIX.fullmatch(self._held) and len(self._held) - space < MAX_HELD:
+            # One that never ends goes.
             self._held = "" if final else self._held
-            return "", True
+            return False
         if not final and _UNCLOSED.match(self._held):
-            return "", True
-        return self._take(space + 1), False
+            return False
+        return self._take(space + 1)
 
     def _label_at(self, place: int) -> re.Match[str] | None:
         found = LABEL.match(self._held, place) or _written().match(self._held, place)
         behind_word = not place and self._tail[-1:].isalnum()
         return found if found or behind_word else _ZERO.match(self._held, place)
 
-    def _in_place_of(self, label: re.Match[str], before: str) -> str:
-        """What passes for a label and the white space `before` it, which waits for the next where this one goes."""
+    def _let_label(self, label: re.Match[str], before: str) -> None:
+        """Let a label leave with the white space `before` it, which waits for the next one where this one goes."""
         if shown := self._resolved(label.group(1)):
-            return before + shown
-        self._left = before
-        return self._apart()
+            self._let(before + shown)
+        else:
+            self._left = before
+            self._let(APART if OPEN_END.search(self._tail) else "")
 
     def _resolved(self, inside: str) -> str:
         numbers = label_numbers(inside)

@@ -299,19 +299,15 @@ class LinkGate(Gate):
         """Where links and images may lead."""
         return self.given() if callable(self.given) else self.given
 
-    def _passed(self, *, final: bool) -> str:
-        passed, text, at = [], self._held, 0
-        while at < len(text):
-            decided = self._next(text, at, final)
-            if decided is None:
-                break
+    def _pass(self, *, final: bool) -> None:
+        text, at = self._held, 0
+        while at < len(text) and (decided := self._next(text, at, final)):
             piece, at = decided
-            self._leaves(piece)
-            passed.append(piece)
+            self._let(piece)
         self._held = text[at:]
-        return "".join(passed)
 
-    def _leaves(self, piece: str) -> None:
+    def _let(self, piece: str) -> None:
+        super()._let(piece)
         if piece:
             slashes = len(piece) - len(piece.rstrip("\\"))
             self._escapes = (slashes + (self._escapes and slashes == len(piece))) % 2 == 1

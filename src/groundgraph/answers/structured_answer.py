@@ -371,7 +371,7 @@ def _by_own_template(
     """What the user's template writes; None, and one of `notes`, when it fails on this turn."""
     gate = LabelGate(allowed=range(1, len(variables["results"]) + 1), renumber=True)
     try:
-        text = gate.feed(without_hidden(templates.structured(variables, language))) + gate.flush()
+        text = gate.feed(without_hidden(templates.structured(variables, language)), final=True)
     except TemplateInvalid as error:
         problem = error.problems[0]
         notes.append(templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message))

@@ -93,7 +93,7 @@ class AskBack:
         text = self.prompts.render("clarify", language=language, choices=rows, numbered=by_number).strip()
         # A label is text of the evidence, or of a model, and leads nowhere.
         gate = LinkGate(LinkTargets())
-        text = gate.feed(text) + gate.flush()
+        text = gate.feed(text, final=True)
         finished: Draft = {**EMPTY_DRAFT, "text": text, "style": "fixed", "outcome": "clarify", "finish": "stop"}
         return {**finished, "order": places, "removed_links": gate.removed}
 

@@ -38,7 +38,7 @@ def absence_answer(templates: AnswerTemplates, variables: Mapping[str, Any], lan
         TemplateInvalid: the template fails on these variables.
     """
     gate = LabelGate(allowed=())
-    return (gate.feed(templates.structured(variables, language)) + gate.flush()).strip()
+    return gate.feed(templates.structured(variables, language), final=True).strip()
 
 
 def report_absence(settings: Settings, prompts: Prompts, templates: AnswerTemplates) -> Node[AnswerInput, AnswerUpdate]:
