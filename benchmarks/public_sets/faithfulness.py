@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from groundgraph.answers.answer_gate import AnswerGate
 from groundgraph.answers.check_support import lexical_support
 from groundgraph.answers.citations import CheckedAnswer, Claim, claims_of
-from groundgraph.answers.gated_model import AnswerGate
 from groundgraph.answers.sentence_index import sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import EMPTY_DRAFT, Draft, Flag

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.gated_model import ABSTENTION, AbstentionGate
+from groundgraph.answers.answer_gate import ABSTENTION, AbstentionGate
 
 pytestmark = pytest.mark.covers("S9")
 

@@ -7,8 +7,8 @@ from gate_pieces import passed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from groundgraph.answers.answer_gate import AnswerGate
 from groundgraph.answers.citations import labels_in
-from groundgraph.answers.gated_model import AnswerGate
 from groundgraph.core.evidence import SourceResult
 
 EVIDENCE = [SourceResult("Text.", str(number), "docs", "memory") for number in range(4)]

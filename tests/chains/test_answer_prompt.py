@@ -18,7 +18,7 @@ from groundgraph.models.replies import in_turns
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context, options_in_force
 from groundgraph.settings.settings import Settings
-from groundgraph.testing.script import prompt_from_messages
+from groundgraph.testing.models import prompt_from_messages
 
 PROMPTS = Prompts()
 TURN = {

@@ -13,7 +13,7 @@ from groundgraph.answers.extract_intent import TITLE, AskExtractor, read_extract
 from groundgraph.models.replies import prompt_messages
 from groundgraph.prompts import Prompts
 from groundgraph.testing import Reply, ScriptedChatModel
-from groundgraph.testing.script import ScriptedStatusError
+from groundgraph.testing.models import ScriptedStatusError
 
 pytestmark = pytest.mark.covers("I2")
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundgraph.answers.answer_gate import AnswerGate
 from groundgraph.answers.check_support import check_names, check_support
 from groundgraph.answers.citations import MAX_FLAGS, CheckedAnswer, claims_of
-from groundgraph.answers.gated_model import AnswerGate
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import EMPTY_DRAFT
 from groundgraph.nodes.check_citations import CHECK_OF, check_answer, verdict_of

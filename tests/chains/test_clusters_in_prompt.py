@@ -15,7 +15,7 @@ from groundgraph.core.turn_values import EMPTY_RANKING, ClusterValue
 from groundgraph.prompts import Prompts, fenced
 from groundgraph.settings.context import Context, options_in_force
 from groundgraph.settings.settings import Settings
-from groundgraph.testing.script import prompt_from_messages
+from groundgraph.testing.models import prompt_from_messages
 
 pytestmark = pytest.mark.covers("P5")
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.callbacks import BaseCallbackHandler
 
-from groundgraph.answers.gated_model import AnswerGate, GatedChatModel
+from groundgraph.answers.answer_gate import AnswerGate
+from groundgraph.answers.gated_model import GatedChatModel
 from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
 from groundgraph.resilience.bounds import Backpressure, current_backpressure

@@ -10,7 +10,7 @@ from gate_pieces import passed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groundgraph.answers.gated_model import ThoughtGate
+from groundgraph.answers.answer_gate import ThoughtGate
 from groundgraph.answers.label_gate import CODE, LABEL, LabelGate, at_their_places, escape_labels, label_numbers
 
 FRAGMENTS = [

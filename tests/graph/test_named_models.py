@@ -19,7 +19,7 @@ from groundgraph.core.errors import ConfigurationError, EmbeddingModelChanged
 from groundgraph.models.chat_model import configured_model
 from groundgraph.settings.services import ModelSettings
 from groundgraph.testing import Reply, Rule
-from groundgraph.testing.script import Script
+from groundgraph.testing.models import Script
 from groundgraph.testing.wire_stub import WireStub
 
 pytestmark = pytest.mark.covers("B6")

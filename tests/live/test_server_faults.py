@@ -12,7 +12,7 @@ import pytest
 from slow_retriever import notes_of
 
 from groundgraph.testing import OpenAIStub, Reply
-from groundgraph.testing.script import Prompt
+from groundgraph.testing.models import Prompt
 
 pytestmark = pytest.mark.live
 

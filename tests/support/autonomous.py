@@ -11,7 +11,7 @@ from langgraph.store.memory import InMemoryStore
 
 from groundgraph import load_settings, retrieval_graph, turn_graph
 from groundgraph.testing import ScriptedChatModel
-from groundgraph.testing.script import Rule
+from groundgraph.testing.models import Rule
 
 KNOWLEDGE = [
     ("pricing", "rate", "The monthly rate is 990 roubles per cash desk."),

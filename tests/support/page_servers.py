@@ -18,7 +18,7 @@ from groundgraph import load_settings
 from groundgraph.serve.app import Served
 from groundgraph.serve.users import Users
 from groundgraph.testing import Reply, openai_stub
-from groundgraph.testing.script import Prompt
+from groundgraph.testing.models import Prompt
 
 Start = Callable[[Path, Mapping[str, Any]], AbstractContextManager[str]]
 """The address of a server over the configuration, in whose folder the documents stand."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from groundgraph.testing.script import Prompt, PromptMessage, Reply, role_name
+from groundgraph.testing.models import Prompt, PromptMessage, Reply, role_name
 from groundgraph.testing.wire_stub import Asked, Body, Wire, event
 
 _STOPS = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal", "tool_calls": "tool_use"}

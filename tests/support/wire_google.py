@@ -9,7 +9,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from groundgraph.testing.script import Prompt, PromptMessage, Reply
+from groundgraph.testing.models import Prompt, PromptMessage, Reply
 from groundgraph.testing.wire_stub import Asked, Body, Wire, event
 
 _PATH = re.compile(r"/v1beta/models/([^:]+):(generateContent|streamGenerateContent)(?:\?.*)?$")

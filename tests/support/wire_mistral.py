@@ -6,8 +6,8 @@ from typing import Any
 
 from typing_extensions import override
 
+from groundgraph.testing.models import Reply
 from groundgraph.testing.openai_wire import OpenAIWire
-from groundgraph.testing.script import Reply
 from groundgraph.testing.wire_stub import Asked, Body
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from groundgraph.testing.script import Reply, prompt_from_wire
+from groundgraph.testing.models import Reply, prompt_from_wire
 from groundgraph.testing.wire_stub import Asked, Body, Wire
 
 _TIMES = dict.fromkeys(("total_duration", "load_duration", "prompt_eval_duration", "eval_duration"), 1)

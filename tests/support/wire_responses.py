@@ -7,8 +7,8 @@ from typing import Any
 
 from typing_extensions import override
 
+from groundgraph.testing.models import Prompt, PromptMessage, Reply, role_name
 from groundgraph.testing.openai_wire import OpenAIWire
-from groundgraph.testing.script import Prompt, PromptMessage, Reply, role_name
 from groundgraph.testing.wire_stub import Asked, Body, event
 
 _WHY = {"length": "max_output_tokens", "content_filter": "content_filter"}

@@ -14,8 +14,8 @@ from wire_ollama import OllamaWire
 from wire_responses import ResponsesWire
 
 from groundgraph.testing import Rule
+from groundgraph.testing.models import Answer, ReplyLike, Script
 from groundgraph.testing.openai_wire import OpenAIWire
-from groundgraph.testing.script import Answer, ReplyLike, Script
 from groundgraph.testing.wire_stub import Wire, WireStub
 
 

@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 from virtual_time import in_virtual_time
 
 from groundgraph.testing import Reply, Rule, ScriptedChatModel, ScriptedStatusError, UnscriptedPrompt
-from groundgraph.testing.script import tokens
+from groundgraph.testing.models import tokens
 
 
 class Queries(BaseModel):

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from groundgraph.answers.answer_gate import ABSTENTION, AnswerGate
 from groundgraph.answers.check_support import says_missing
 from groundgraph.answers.citations import GENERAL_KNOWLEDGE, CheckedAnswer, Claim, claims_of, reference
 from groundgraph.answers.conversation import as_said
-from groundgraph.answers.gated_model import ABSTENTION, AnswerGate, GatedChatModel, Written
+from groundgraph.answers.gated_model import GatedChatModel, Written
 from groundgraph.answers.structured_answer import AnswerTemplates, Shown, structured_draft, template_variables
 from groundgraph.core.errors import ModelBudgetSpent, ModelError
 from groundgraph.core.evidence import SourceResult

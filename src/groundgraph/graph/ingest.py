@@ -26,7 +26,6 @@ from groundgraph.graph.ingest_resources import IngestResources, SharedStore
 from groundgraph.graph.ingest_runner import IngestOutput, IngestRunner
 from groundgraph.graph.parts import GraphParts, Models, Parts, takes
 from groundgraph.graph.state import Lifetime
-from groundgraph.graph.traced_runs import traced_runs
 from groundgraph.ingest.builtin_chains import ingest_chains
 from groundgraph.ingest.ingest_report import IngestReport, ReportValues, combined
 from groundgraph.ingest.readers import Readers
@@ -42,7 +41,7 @@ from groundgraph.settings.load_settings import GivenSettings
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.knowledge_base.schema import LOCK_TIMEOUT
 from groundgraph.sources.knowledge_base.store import EmbeddedStore
-from groundgraph.tracing.tracing import state_graph
+from groundgraph.tracing.tracing import state_graph, traced_runs
 
 # A channel whose value stays in the process, so that a run that stops between two steps goes on with it.
 

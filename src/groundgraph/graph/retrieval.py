@@ -18,7 +18,6 @@ from groundgraph.graph.parts import GraphParts, takes
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval
 from groundgraph.graph.state import Lifetime, TurnInput, TurnState
-from groundgraph.graph.traced_runs import traced_runs
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.graph.typed_runs import TurnGraph
 from groundgraph.nodes.begin_turn import begin_turn
@@ -27,7 +26,7 @@ from groundgraph.resilience.blocking import plain_function
 from groundgraph.settings.context import Context
 from groundgraph.settings.load_settings import GivenSettings
 from groundgraph.storage.long_threads import with_long_threads
-from groundgraph.tracing.tracing import state_graph
+from groundgraph.tracing.tracing import state_graph, traced_runs
 
 
 class RetrievalState(TurnState, total=False):

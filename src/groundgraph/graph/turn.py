@@ -15,7 +15,6 @@ from groundgraph.graph.parts import GraphParts, takes
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval, again_or
 from groundgraph.graph.state import TurnInput, TurnOutput, TurnState
-from groundgraph.graph.traced_runs import traced_runs
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.graph.typed_runs import TurnGraph
 from groundgraph.models.chat_model import configured_model
@@ -31,7 +30,7 @@ from groundgraph.settings.load_settings import GivenSettings
 from groundgraph.settings.services import ModelSettings
 from groundgraph.settings.settings import Settings
 from groundgraph.storage.long_threads import with_long_threads
-from groundgraph.tracing.tracing import state_graph
+from groundgraph.tracing.tracing import state_graph, traced_runs
 
 ANSWERS: dict[Hashable, str] = {
     "structured": "answer_structured",

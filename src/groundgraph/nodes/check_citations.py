@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NotRequired, cast
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
+from groundgraph.answers.answer_gate import by_hand, says_something
 from groundgraph.answers.check_support import check_names, check_support, check_uncited, lexical_support
 from groundgraph.answers.citations import GENERAL_KNOWLEDGE, MAX_FLAGS, CheckedAnswer
-from groundgraph.answers.gated_model import by_hand, says_something
 from groundgraph.core.errors import InputInvalid
 from groundgraph.core.evidence import EvidenceRecord, SourceResult, preview
 from groundgraph.core.evidence_store import EvidenceStore

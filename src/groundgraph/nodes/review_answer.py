@@ -10,8 +10,8 @@ from langgraph.types import interrupt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from typing_extensions import TypedDict
 
+from groundgraph.answers.answer_gate import by_hand, labelled_places, says_something
 from groundgraph.answers.citations import labels_in
-from groundgraph.answers.gated_model import by_hand, labelled_places, says_something
 from groundgraph.core.errors import ReviewImpossible
 from groundgraph.core.evidence import EvidenceRecord, SourceResult
 from groundgraph.core.evidence_store import EvidenceStore

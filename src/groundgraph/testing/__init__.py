@@ -22,14 +22,12 @@ if TYPE_CHECKING:
     from groundgraph.testing.filter_kit import check_filters as check_filters
     from groundgraph.testing.models import (
         NgramEmbeddings as NgramEmbeddings,
-        ScriptedCall as ScriptedCall,
-        ScriptedChatModel as ScriptedChatModel,
-    )
-    from groundgraph.testing.script import (
         Prompt as Prompt,
         PromptMessage as PromptMessage,
         Reply as Reply,
         Rule as Rule,
+        ScriptedCall as ScriptedCall,
+        ScriptedChatModel as ScriptedChatModel,
         ScriptedStatusError as ScriptedStatusError,
         UnscriptedPrompt as UnscriptedPrompt,
         text_response as text_response,
@@ -48,12 +46,14 @@ __all__, __getattr__, __dir__ = lazy_names(
         "testing.config_builder": ["GroundedConfigBuilder"],
         "testing.faulty_source": ["FaultySource"],
         "testing.filter_kit": ["check_filters"],
-        "testing.models": ["NgramEmbeddings", "ScriptedCall", "ScriptedChatModel"],
-        "testing.script": [
+        "testing.models": [
+            "NgramEmbeddings",
             "Prompt",
             "PromptMessage",
             "Reply",
             "Rule",
+            "ScriptedCall",
+            "ScriptedChatModel",
             "ScriptedStatusError",
             "UnscriptedPrompt",
             "text_response",

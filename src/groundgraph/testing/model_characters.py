@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from groundgraph.testing.models import ScriptedChatModel
-from groundgraph.testing.script import Prompt, Reply
+from groundgraph.testing.models import Prompt, Reply, ScriptedChatModel
 
 # What a forgetful model still has in mind, in characters from the end of the prompt.
 MEMORY_CHARS = 6_000

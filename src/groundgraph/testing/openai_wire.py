@@ -14,7 +14,7 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 from typing_extensions import override
 
-from groundgraph.testing.script import Answer, Reply, ReplyLike, Rule, Script, prompt_from_wire
+from groundgraph.testing.models import Answer, Reply, ReplyLike, Rule, Script, prompt_from_wire
 from groundgraph.testing.wire_stub import Asked, Body, Wire, WireStub, event
 
 

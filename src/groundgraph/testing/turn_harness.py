@@ -16,8 +16,7 @@ from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.settings.load_settings import settings_of
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.in_memory import InMemorySource
-from groundgraph.testing.models import ScriptedChatModel
-from groundgraph.testing.script import ReplyLike
+from groundgraph.testing.models import ReplyLike, ScriptedChatModel
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,15 @@ from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
-from groundgraph.testing.models import NgramEmbeddings
-from groundgraph.testing.script import Prompt, PromptMessage, Reply, Script, UnscriptedPrompt, as_forced_call
+from groundgraph.testing.models import (
+    NgramEmbeddings,
+    Prompt,
+    PromptMessage,
+    Reply,
+    Script,
+    UnscriptedPrompt,
+    as_forced_call,
+)
 
 # The longest that `close` waits for one handler, in seconds.
 _JOIN_LIMIT = 5.0

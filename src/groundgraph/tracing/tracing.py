@@ -5,12 +5,14 @@ OpenTelemetry is not imported here: the modules that need it are loaded by a gra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph import StateGraph
+from langgraph.graph.state import CompiledStateGraph
 
 from groundgraph.settings.services import TracingSettings
 from groundgraph.tracing.span import NO_SPAN, Attribute, Span, Tracing, current_run, current_tracing
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder
     from groundgraph.core.evidence_store import EvidenceStore
     from groundgraph.nodes.process_results import Work
+    from groundgraph.tracing.spans import OtelTracing
+
+RunnerT = TypeVar("RunnerT", bound=CompiledStateGraph[Any, Any, Any, Any])
+
+_END: Any = object()
 
 
 @contextmanager
@@ -100,6 +107,59 @@ def traced_chains(chains: QueryChains, settings: TracingSettings) -> QueryChains
     from groundgraph.tracing.steps import with_reranker_spans
 
     return with_reranker_spans(chains, chains.reranker, settings)
+
+
+def traced_runs(runner: RunnerT, settings: TracingSettings) -> RunnerT:
+    """`runner`, each of whose runs is a span when `settings` turn tracing on."""
+    if not settings.enabled:
+        return runner
+    from groundgraph.tracing.spans import tracing_of
+
+    # Its class is exchanged as its own `adopt` does it.
+    runner.__class__ = _traced(type(runner))
+    runner.tracing = tracing_of(settings)  # type: ignore[attr-defined]
+    return runner
+
+
+class _Traced(CompiledStateGraph[Any, Any, Any, Any]):
+    """A graph each of whose runs is a span, called like the graph."""
+
+    tracing: OtelTracing
+
+    def copy(self, update: dict[str, Any] | None = None) -> Any:
+        """As LangGraph's, with the tracing."""
+        copied = super().copy(update)
+        copied.tracing = self.tracing
+        return copied
+
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        """As without spans; the span ends with the last item, or when nobody asks for more."""
+        from groundgraph.tracing.spans import inside
+
+        run = self.tracing.open(self.get_name(), "CHAIN")
+        items = super().astream(input, config, **kwargs)
+        try:
+            while True:
+                with inside(self.tracing, run):
+                    item = await anext(items, _END)
+                if item is _END:
+                    break
+                yield item
+        except BaseException as error:
+            run.raised(error)
+            raise
+        finally:
+            # The steps that are under way end before the run does.
+            try:
+                await items.aclose()  # type: ignore[attr-defined]
+            finally:
+                run.end()
+
+
+@cache
+def _traced(kind: type[RunnerT]) -> type[RunnerT]:
+    """Graphs of `kind`, a turn's, a retrieval's or an ingest's, with spans."""
+    return type(f"Traced{kind.__name__}", (_Traced, kind), {})
 
 
 def _of(settings: TracingSettings | None) -> Tracing | None:

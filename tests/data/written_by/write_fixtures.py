@@ -21,7 +21,7 @@ from langchain_core.messages import HumanMessage
 
 from groundgraph import Context, InMemorySource, KnowledgeBase, SourceSchema, load_settings, open_graph, turn_graph
 from groundgraph.core.document import Document
-from groundgraph.testing import ScriptedChatModel
+from groundgraph.testing import Rule, ScriptedChatModel
 
 QUESTION = "Which grant types does OAuth have?"
 LATER = ["What are the four grant types of OAuth?", "Who uses the authorization code grant of OAuth?"]
@@ -95,8 +95,6 @@ async def full_graph(folder: Path):
         synthesis={"style": "conversational"},
     )
     replies = {"Reword the user": COMPLEX, "Divide the user": PARTS}
-    from groundgraph.testing.script import Rule
-
     model = ScriptedChatModel(rules=[Rule(*one, role="system") for one in replies.items()], default=GOOD)
     options = {"sources": [docs()], "chat_model": model, "reranker": same_for_all}
     async with open_graph(settings, **options) as graph:
