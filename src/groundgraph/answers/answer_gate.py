@@ -342,7 +342,8 @@ class AnswerGate:
         self._labels = self._label_gate(self.shown, self.evidence if self.by_model else ())
         self._abstention = AbstentionGate()
         self._links = LinkGate(partial(LinkTargets.of, self.evidence))
-        self._behind: list[Gate] = [self._labels, ToolCallGate(), self._abstention, self._links]
+        # A fence may stand around the thought too, or around the answer behind it.
+        self._behind: list[Gate] = [FenceGate(), self._labels, ToolCallGate(), self._abstention, self._links]
 
     def _label_gate(self, numbers: int, passages: Sequence[SourceResult] = ()) -> LabelGate:
         allowed = range(1, numbers + 1)
