@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from groundgraph.cli.options import AsJson, ConfigFile, find_settings
-from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, goes_to_output, note, say, write_json, write_out
+from groundgraph.cli.output import (
+    DONE,
+    DONE_WITH_FAILURES,
+    check_folder_of,
+    goes_to_output,
+    note,
+    say,
+    write_json,
+    write_out,
+)
 from groundgraph.cli.progress import shown_progress
 from groundgraph.core.registry import nearest
 
@@ -53,8 +62,7 @@ def check_model(
     model, and more for answers that it is to mend.
     """
     shown = not goes_to_output(output, as_json=as_json)
-    if output and not output.absolute().parent.is_dir():
-        raise typer.BadParameter(f"there is no folder '{output.parent}'", param_hint="-o")
+    check_folder_of(output, "-o")
     wanted, known_price = _marks(at_least or []), _price(price)
     settings = find_settings(config)
     from groundgraph.evals.model_check.figures import advised_settings

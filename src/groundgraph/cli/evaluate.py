@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ from groundgraph.cli.options import STATE_FOLDER, AsJson, ConfigFile, find_setti
 from groundgraph.cli.output import (
     DONE,
     DONE_WITH_FAILURES,
+    check_folder_of,
     counted,
     goes_to_output,
     note,
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
     from groundgraph.settings.settings import Settings
 
 
-def evaluate_recorded(settings: Settings, again: Settings | None, page: Path | None, *, as_json: bool) -> None:
-    """Tell what was marked, and compare it with what the configuration `again` makes of the same questions.
+def evaluate_recorded(settings: Settings, again: Path | None, page: Path | None, *, as_json: bool) -> None:
+    """Tell what was marked, and compare it with what the configuration in `again` makes of the same questions.
 
     Raises:
         InputInvalid: nothing was marked, or a page is wanted where nothing is compared.
@@ -46,13 +48,14 @@ def evaluate_recorded(settings: Settings, again: Settings | None, page: Path | N
 
     if page and again is None:
         raise InputInvalid("The page compares two configurations: name the other one with --again FILE.")
+    other = find_settings(again) if again else None
     shown = not goes_to_output(page, as_json=as_json)
     turns = asyncio.run(_marked(settings))
     if not turns:
         raise InputInvalid("Nobody has marked an answer yet: the page of groundgraph serve is where to.")
     found = marks_found(turns)
-    if again is not None:
-        found["again"] = asyncio.run(_asked_again(again, turns, quiet=as_json))
+    if other:
+        found["again"] = asyncio.run(_asked_again(other, turns, quiet=as_json))
     if page:
         from groundgraph.report.turn_page import compared_page
 
@@ -249,59 +252,43 @@ def evaluate(
     Figures have 95 % intervals. The passages take the place of the configured sources, which conversations ask.
     Queries without a relevant passage do not count. A difference whose interval covers 0 is no difference shown.
     """
-    if save and not save.absolute().parent.is_dir():
-        raise typer.BadParameter(f"there is no folder '{save.parent}'", param_hint="--save")
+    check_folder_of(save, "--save")
     _refuse_idle(context, "--recorded" if recorded else f"--measure {measure}")
     settings = find_settings(config)
-    if model and not (settings.chat_models or settings.embedding_model):
-        message = "there is none in the configuration; set `llm`, `query_llm` or `embeddings`"
-        raise typer.BadParameter(message, param_hint="--model")
+    if model:
+        _need_model(settings)
     if recorded:
-        evaluate_recorded(settings, find_settings(again) if again else None, out, as_json=as_json)
+        evaluate_recorded(settings, again, out, as_json=as_json)
         raise typer.Exit(DONE)
     if folder is None:
         raise typer.BadParameter("name a folder, or --recorded", param_hint="FOLDER")
-    from groundgraph.evals.dataset import DatasetFiles
     from groundgraph.evals.report import load
     from groundgraph.evals.report import save as save_evaluation
 
     earlier = load(compare) if compare else None
-    judgements = qrels if measure == "retrieval" else None
     if measure == "outcomes":
         evaluation = _outcomes(settings, folder, queries, with_models=model, quiet=as_json)
     else:
-        files = DatasetFiles(folder, corpus or ("corpus.jsonl",), queries or "queries.jsonl", judgements, turns)
-        evaluation = _of_dataset(settings, files, measure, vectors, as_configured, as_json, sql)
+        files = _files(folder, corpus, queries, qrels if measure == "retrieval" else None, turns=turns)
+        evaluation = _Measured(settings, files, vectors, as_configured, as_json, sql).evaluation(measure)
     if save:
         save_evaluation(evaluation, save)
     _show(evaluation, earlier, compare, as_json=as_json, wrong=wrong)
     raise typer.Exit(DONE_WITH_FAILURES if evaluation.failures else DONE)
 
 
-def _of_dataset(
-    settings: Settings,
-    files: DatasetFiles,
-    measure: MeasureName,
-    vectors: Path | None,
-    as_configured: bool,
-    quiet: bool,
-    sql: str | None,
-) -> Evaluation:
-    """What is measured on passages and questions."""
-    from groundgraph.evals.dataset import load_dataset
-    from groundgraph.evals.measures import by_sentence_scores, citation_values, require_ir_measures
-    from groundgraph.evals.report import citation_evaluation
+def _need_model(settings: Settings) -> None:
+    if not (settings.chat_models or settings.embedding_model):
+        message = "there is none in the configuration; set `llm`, `query_llm` or `embeddings`"
+        raise typer.BadParameter(message, param_hint="--model")
 
-    if measure == "retrieval":
-        require_ir_measures()
-    dataset = load_dataset(files)
-    for sentence in dataset.notes:
-        note(sentence)
-    if measure == "citations":
-        values = citation_values(dataset.queries, dataset.corpora, by_sentence_scores)
-        return citation_evaluation(dataset.name, values)
-    embedder = _embedder(settings, dataset, vectors)
-    return _Run(settings, dataset, embedder, as_configured, quiet, sql).evaluation(measure)
+
+def _files(
+    folder: Path, corpus: list[str] | None, queries: str | None, qrels: str | None, *, turns: bool
+) -> DatasetFiles:
+    from groundgraph.evals.dataset import DatasetFiles
+
+    return DatasetFiles(folder, corpus or DatasetFiles.corpora, queries or DatasetFiles.queries, qrels, turns)
 
 
 def _outcomes(settings: Settings, folder: Path, queries: str | None, *, with_models: bool, quiet: bool) -> Evaluation:
@@ -321,30 +308,60 @@ def _outcomes(settings: Settings, folder: Path, queries: str | None, *, with_mod
     return outcome_evaluation(folder.resolve().name, conversations, heard)
 
 
-def _embedder(settings: Settings, dataset: Dataset, vectors: Path | None) -> Embedder | None:
-    """The embedding model that is measured, None for words alone."""
-    from groundgraph.evals.stored_vectors import stored_embedder
-    from groundgraph.graph.configured_models import configured_embedder
-
-    if vectors is None:
-        return configured_embedder(settings)
-    section = settings.embedding_model
-    return stored_embedder(vectors, dataset, languages=section.languages if section else ())
-
-
 @dataclass(frozen=True)
-class _Run:
-    """The queries of a set through the retrieval graph; `quiet` shows no progress, `sql` is the URL of a database."""
+class _Measured:
+    """What is measured on passages and questions.
+
+    Attributes:
+        settings: those that are measured.
+        files: hold the set.
+        vectors: the folder of embeddings in place of a model's.
+        as_configured: whether its own limits hold.
+        quiet: whether no progress is shown.
+        sql: the URL of a database that takes the passages.
+    """
 
     settings: Settings
-    dataset: Dataset
-    embedder: Embedder | None
+    files: DatasetFiles
+    vectors: Path | None
     as_configured: bool
     quiet: bool
-    sql: str | None = None
+    sql: str | None
 
-    def evaluation(self, measure: str) -> Evaluation:
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The set."""
+        from groundgraph.evals.dataset import load_dataset
+
+        return load_dataset(self.files)
+
+    @cached_property
+    def embedder(self) -> Embedder | None:
+        """The embedding model that is measured, None for words alone."""
+        from groundgraph.evals.stored_vectors import stored_embedder
+        from groundgraph.graph.configured_models import configured_embedder
+
+        if self.vectors is None:
+            return configured_embedder(self.settings)
+        section = self.settings.embedding_model
+        return stored_embedder(self.vectors, self.dataset, languages=section.languages if section else ())
+
+    def evaluation(self, measure: MeasureName) -> Evaluation:
         """What came of those queries that count for `measure`."""
+        from groundgraph.evals.measures import by_sentence_scores, citation_values, require_ir_measures
+        from groundgraph.evals.report import citation_evaluation
+
+        if measure == "retrieval":
+            require_ir_measures()
+        for sentence in self.dataset.notes:
+            note(sentence)
+        if measure == "citations":
+            values = citation_values(self.dataset.queries, self.dataset.corpora, by_sentence_scores)
+            return citation_evaluation(self.dataset.name, values)
+        return self._of_queries(measure)
+
+    def _of_queries(self, measure: MeasureName) -> Evaluation:
+        """The queries through the retrieval graph."""
         from groundgraph.evals.measures import classes, retrieval_values, scored_queries
         from groundgraph.evals.report import refusal_evaluation, retrieval_evaluation
 

@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from groundgraph.core.characters import HIDDEN
 from groundgraph.core.errors import (
     ConfigurationError,
@@ -138,6 +140,12 @@ def goes_to_output(file: Path | None, *, as_json: bool) -> bool:
     if as_json:
         raise InputInvalid("-o - and --json both write to standard output: name a file, or leave one of them out.")
     return True
+
+
+def check_folder_of(file: Path | None, option: str) -> None:
+    """Refuse a `file` of an `option` whose folder is not there, before the work whose result it is to hold."""
+    if file and not file.absolute().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder '{file.parent}'", param_hint=option)
 
 
 def write_out(file: Path, page: str) -> None:
