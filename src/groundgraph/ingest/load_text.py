@@ -123,21 +123,6 @@ def _with_newlines(text: str) -> str:
     return re.sub(r"\r\n?", "\n", text) if "\r" in text else text
 
 
-def _given(data: bytes, encoding: str) -> tuple[str, list[str], str]:
-    try:
-        text = data.decode(encoding)
-    except (UnicodeError, LookupError) as error:
-        raise IngestError(
-            f"it is not {encoding} text, as --encoding or knowledge_base.encodings says: {error}"
-        ) from error
-    nuls = text.count("\0")
-    return text.replace("\0", _REPLACEMENT), _replaced((nuls, "NUL characters")), encoding
-
-
-def _replaced(*repairs: tuple[int, str]) -> list[str]:
-    return [f"{count} {what} were replaced" for count, what in repairs if count]
-
-
 def _unicode(data: bytes) -> tuple[str, int, str]:
     """The text as its mark says, how many places of it could not be read, and the encoding."""
     encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "utf-8")
@@ -151,40 +136,77 @@ def _unicode(data: bytes) -> tuple[str, int, str]:
 def _decoded(data: bytes, given: str | None) -> tuple[str, list[str], str]:
     """The text, what is said about it, and its encoding."""
     if given and not data.startswith(tuple(mark for mark, _ in _MARKS)):
-        return _given(data, given)
+        return _repaired(_given(data, given), 0, given)
     text, replaced, encoding = _unicode(data)
-    nuls = text.count("\0")
-    refused = replaced + nuls > _MAX_REPLACED * len(text)
-    # Text in UTF-8 that was damaged has other characters that are whole.
-    foreign = (replaced or nuls >= _TELLING) and text.replace(_REPLACEMENT, "").isascii()
-    escaped = _ESCAPED in data
-    few = replaced < min(_TELLING, _FEW * len(text)) and not escaped
-    if encoding == "utf-8" and (refused or foreign or escaped) and (detected := _detected(data, few=few)):
-        return detected[0], [f"it was read as {detected[1]}, by what it holds; --encoding names another"], detected[1]
-    name = encoding.removesuffix("-sig").upper()
+    refused = replaced + text.count("\0") > _MAX_REPLACED * len(text)
+    if encoding == "utf-8" and (refused or _may_be_other(data, text, replaced)):
+        few = replaced < min(_TELLING, _FEW * len(text)) and _ESCAPED not in data
+        if detected := _detected(data, few=few):
+            return (
+                detected[0],
+                [f"it was read as {detected[1]}, by what it holds; --encoding names another"],
+                detected[1],
+            )
     if refused:
-        raise IngestError(f"it is not {name} text")
-    warnings = _replaced((replaced, f"places that are not {name}"), (nuls, "NUL characters"))
-    return text.replace("\0", _REPLACEMENT), warnings, encoding
+        raise IngestError(f"it is not {_shown(encoding)} text")
+    return _repaired(text, replaced, encoding)
+
+
+def _repaired(text: str, replaced: int, encoding: str) -> tuple[str, list[str], str]:
+    """`text` without NUL characters, what is said about these and what else was `replaced`, and its encoding."""
+    repairs = ((replaced, f"places that are not {_shown(encoding)}"), (text.count("\0"), "NUL characters"))
+    told = [f"{count} {what} were replaced" for count, what in repairs if count]
+    return text.replace("\0", _REPLACEMENT), told, encoding
+
+
+def _shown(encoding: str) -> str:
+    return encoding.removesuffix("-sig").upper()
+
+
+def _given(data: bytes, encoding: str) -> str:
+    try:
+        return data.decode(encoding)
+    except (UnicodeError, LookupError) as error:
+        raise IngestError(
+            f"it is not {encoding} text, as --encoding or knowledge_base.encodings says: {error}"
+        ) from error
+
+
+def _may_be_other(data: bytes, text: str, replaced: int) -> bool:
+    """Whether `data`, read as UTF-8, may be in another encoding. Text that was damaged has other characters that are
+    whole."""
+    doubtful = replaced or text.count("\0") >= _TELLING
+    return _ESCAPED in data or bool(doubtful and text.replace(_REPLACEMENT, "").isascii())
 
 
 def _detected(data: bytes, *, few: bool) -> tuple[str, str] | None:
-    """The text of `data` in the encoding that it is likeliest in, and its name; None for what is hardly text. That is
-    the Western one where a `few` bytes in a text of others tell, or where another explains it hardly better."""
-    # Not loaded for text in UTF-8.
-    from charset_normalizer import from_bytes
-
-    western = b"\0" not in data and not _SYMBOL_IN_WORD.search(data.decode(_WESTERN, errors="replace"))
-    likely = [one for one in from_bytes(data) if western or _WESTERN not in one.could_be_from_charset]
-    own = next((one for one in likely if _WESTERN in one.could_be_from_charset), None)
-    alike = own and own.chaos <= likely[0].chaos and own.coherence >= likely[0].coherence - _ALIKE
-    name = _WESTERN if western and (few or alike) else likely[0].encoding if likely else None
+    """The text of `data` in the encoding that it is likeliest in, and its name; None for what is hardly text."""
+    name = _likeliest(data, few=few)
     try:
         text = data.decode(name) if name else ""
     except UnicodeDecodeError:
         # Of a long text, samples are looked at.
         return None
-    return (text, name) if name and text and "\0" not in text else None
+    return (text, name) if text and "\0" not in text else None
+
+
+def _likeliest(data: bytes, *, few: bool) -> str:
+    """The encoding that `data` is likeliest in, empty for none: the Western one where a `few` bytes in a text of others
+    tell, or where another explains it hardly better."""
+    # Not loaded for text in UTF-8.
+    from charset_normalizer import from_bytes
+
+    western = b"\0" not in data and not _SYMBOL_IN_WORD.search(data.decode(_WESTERN, errors="replace"))
+    likely = [one for one in from_bytes(data) if western or _WESTERN not in one.could_be_from_charset]
+    if western and (few or _explains_as_well(likely)):
+        return _WESTERN
+    return likely[0].encoding if likely else ""
+
+
+def _explains_as_well(likely: Sequence[Any]) -> bool:
+    """Whether the Western encoding explains a text hardly worse than the first of the `likely` ones."""
+    own = next((one for one in likely if _WESTERN in one.could_be_from_charset), None)
+    return bool(own and own.chaos <= likely[0].chaos and own.coherence >= likely[0].coherence - _ALIKE)
 
 
 # What Markdown says to nobody.
@@ -314,30 +336,35 @@ def load_text(data: bytes, name: str, media_type: str, encoding: str | None = No
         IngestError: it is no text, or not in the given encoding.
     """
     text, warnings, reading = decode_file(data, encoding)
-    metadata: dict[str, Any] = {}
-    start = 0
     if media_type == PLAIN_TEXT and _RST_MARKUP.search(text) and _RST_HEADING.search(text):
         media_type = RESTRUCTURED_TEXT
-    if media_type == MARKDOWN:
-        try:
-            metadata, start = front_matter(text)
-        except ValueError as error:
-            start = unread_front_matter(text)
-            told = "cannot be read and was left out" if start else "was taken as text"
-            warnings.append(f"the front matter {told}: {error}")
-        text = text[:start] + without_comments(text[start:])
-    elif media_type == RESTRUCTURED_TEXT:
-        # Not loaded where there is no such text.
-        from groundgraph.ingest.rst_structure import head_fields
-        from groundgraph.ingest.rst_structure import without_comments as without_rst_comments
-
-        text = without_rst_comments(text)
-        metadata, start = head_fields(text)
+    text, metadata, start = _with_head_read(text, media_type, warnings)
     title = metadata.get("title") or first_heading(text, start, media_type) or Path(name).stem
     running = {} if media_type == MARKDOWN else running_metadata(text.split("\f"))
     return Document(
         name, text, media_type, {**metadata, "title": str(title), **running, **reading}, start, tuple(warnings)
     )
+
+
+def _with_head_read(text: str, media_type: str, warnings: list[str]) -> tuple[str, dict[str, Any], int]:
+    """`text` with spaces in place of comments, the fields at its head, and the offset behind those; of what cannot be
+    read there, one of `warnings`."""
+    if media_type == RESTRUCTURED_TEXT:
+        # Not loaded where there is no such text.
+        from groundgraph.ingest.rst_structure import head_fields
+        from groundgraph.ingest.rst_structure import without_comments as without_rst_comments
+
+        text = without_rst_comments(text)
+        return text, *head_fields(text)
+    if media_type != MARKDOWN:
+        return text, {}, 0
+    try:
+        metadata, start = front_matter(text)
+    except ValueError as error:
+        metadata, start = {}, unread_front_matter(text)
+        told = "cannot be read and was left out" if start else "was taken as text"
+        warnings.append(f"the front matter {told}: {error}")
+    return text[:start] + without_comments(text[start:]), metadata, start
 
 
 def first_heading(text: str, start: int, media_type: str) -> str:
