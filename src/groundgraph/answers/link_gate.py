@@ -320,13 +320,8 @@ class LinkGate(Gate):
         if self._line_begins:
             return self._line(text, at, final)
         if char in "\r\n":
-            if self._blank:
-                self._in_html = self._unpaired = False
-            self._line_begins = self._blank = True
-            self._long = False
-            return char, at + 1
-        run = _RUN.match(text, at)
-        if run:
+            return self._line_end(char, at)
+        if run := _RUN.match(text, at):
             return self._run(text, at, run.end(), final)
         self._long = False
         if text.startswith(_BRACKET, at):
@@ -335,9 +330,13 @@ class LinkGate(Gate):
             return char, at + 1
         if char == _STOP and self._last.isascii() and self._last.isalnum():
             return self._stop(text, at, final)
-        if char in "`<!]":
-            handler = {"`": self._ticks, "<": self._angle, "!": self._image, "]": self._bracket}[char]
-            return handler(text, at, final)
+        handler = {"`": self._ticks, "<": self._angle, "!": self._image, "]": self._bracket}.get(char)
+        return handler(text, at, final) if handler else (char, at + 1)
+
+    def _line_end(self, char: str, at: int) -> tuple[str, int]:
+        if self._blank:
+            self._in_html = self._unpaired = False
+        self._line_begins, self._blank, self._long = True, True, False
         return char, at + 1
 
     def _line(self, text: str, at: int, final: bool) -> tuple[str, int] | None:

@@ -23,7 +23,7 @@ from groundgraph.evals.dataset import Corpus
 from groundgraph.graph.ingest import Progress, ingest_documents
 from groundgraph.graph.knowledge_base_files import move_base
 from groundgraph.ingest.builtin_chains import ContentAsMatchingText, ContentAsQualifyingText
-from groundgraph.ingest.chunkers import WholeTextChunker, chunk_of, trimmed
+from groundgraph.ingest.chunkers import Above, WholeTextChunker, chunk_of, trimmed
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.settings.settings import Settings
 from groundgraph.sources import knowledge_base
@@ -52,7 +52,7 @@ class PassageChunker:
     def __call__(self, document: Document, /) -> list[Chunk]:
         """The chunks of `document`, one for each passage."""
         return [
-            chunk_of(document, part, number, *trimmed(document.text, part), self.headings[part.metadata[PASSAGE]])
+            chunk_of(document, part, number, trimmed(document.text, part), Above(self.headings[part.metadata[PASSAGE]]))
             for number, part in enumerate(document.parts)
         ]
 

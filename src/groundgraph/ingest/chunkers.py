@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from groundgraph.core.chain import Chunker
 from groundgraph.core.document import PDF, PPTX, RECORDS, Chunk, Document, Part
@@ -88,18 +89,23 @@ def trimmed(text: str, part: Part) -> tuple[int, int]:
     return start, end
 
 
-def chunk_of(
-    document: Document,
-    part: Part,
-    position: int,
-    start: int,
-    end: int,
-    headings: tuple[str, ...] = (),
-    levels: tuple[int, ...] = (),
-) -> Chunk:
-    """The chunk from `start` to `end`, which lie in `part`; offsets of a page are counted from its beginning."""
+class Above(NamedTuple):
+    """The headings above a text, the outermost first, and their levels where these are known."""
+
+    headings: tuple[str, ...] = ()
+    levels: tuple[int, ...] = ()
+
+
+TOP = Above()
+
+
+def chunk_of(document: Document, part: Part, position: int, span: tuple[int, int], above: Above = TOP) -> Chunk:
+    """The chunk at `span`, which lies in `part`; offsets of a page are counted from its beginning."""
+    start, end = span
     origin = part.start if document.media_type == PDF else 0
-    return Chunk(document, position, start, end, headings, document.text[start:end], levels, part.metadata, origin)
+    return Chunk(
+        document, position, start, end, above.headings, document.text[start:end], above.levels, part.metadata, origin
+    )
 
 
 # The identity chunker: a whole text is one chunk.
@@ -121,9 +127,9 @@ class WholeTextChunker:
         """The chunks of `document`, without the white space around them."""
         chunks: list[Chunk] = []
         for part in parts_of(document):
-            start, end = trimmed(document.text, part)
-            if start < end:
-                chunks.append(chunk_of(document, part, len(chunks), start, end))
+            span = trimmed(document.text, part)
+            if span[0] < span[1]:
+                chunks.append(chunk_of(document, part, len(chunks), span))
         return chunks
 
 
@@ -170,7 +176,7 @@ class HeadingChunker:
             # A row of a table in a PDF stands behind its pages, and below none of their headings.
             is_record = document.media_type == RECORDS or FILE_ROW in part.metadata
             if is_record and 0 < end - start <= self.max_chunk_size:
-                chunks.append(chunk_of(document, part, len(chunks), start, end))
+                chunks.append(chunk_of(document, part, len(chunks), (start, end)))
             elif start < end:
                 begins = is_record or document.media_type == PPTX
                 section = self._cut(document, part, _Section() if begins else section, chunks)
@@ -182,9 +188,9 @@ class HeadingChunker:
         last = section
         for last in _sections(document_blocks(document, part), section):
             cutter = _Cutter(document.text, last, self.max_chunk_size, smallest)
-            for start, end in cutter.spans():
-                above = last.above_rows(cutter.columns(start))
-                chunks.append(chunk_of(document, part, len(chunks), start, end, *above))
+            for span in cutter.spans():
+                above = last.above_rows(cutter.columns(span[0]))
+                chunks.append(chunk_of(document, part, len(chunks), span, above))
         return last
 
 
@@ -192,33 +198,33 @@ class HeadingChunker:
 class _Section:
     """The blocks below one heading; `own` counts the heading lines at the front."""
 
-    headings: tuple[str, ...] = ()
-    levels: tuple[int, ...] = ()
+    above: Above = TOP
     blocks: list[Block] = field(default_factory=list)
     own: int = 0
 
     def below(self, heading: Block) -> _Section:
         """The section that `heading` opens after this one."""
-        kept = sum(level < heading.level for level in self.levels)
-        return _Section((*self.headings[:kept], heading.title), (*self.levels[:kept], heading.level), [heading], 1)
+        headings, levels = self.above
+        kept = sum(level < heading.level for level in levels)
+        above = Above((*headings[:kept], heading.title), (*levels[:kept], heading.level))
+        return _Section(above, [heading], 1)
 
-    def above_rows(self, columns: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """The headings, and their levels, of rows below the names of `columns`; without names those of the section."""
-        if not columns:
-            return self.headings, self.levels
-        return (*self.headings, columns), (*self.levels, max(self.levels, default=0) + 1)
+    def above_rows(self, columns: str) -> Above:
+        """What stands above rows below the names of `columns`; without names, what does above the section."""
+        headings, levels = self.above
+        return Above((*headings, columns), (*levels, max(levels, default=0) + 1)) if columns else self.above
 
 
 def _sections(blocks: list[Block], above: _Section) -> Iterator[_Section]:
     """The sections of `blocks`, the first one below the headings of `above`."""
-    section = _Section(above.headings, above.levels)
+    section = _Section(above.above)
     for block in blocks:
         if not block.level:
             section.blocks.append(block)
             continue
         opened = section.below(block)
         # A heading without text takes in the one directly below it.
-        if 0 < section.own == len(section.blocks) and section.levels[-1] < block.level:
+        if 0 < section.own == len(section.blocks) and section.above.levels[-1] < block.level:
             opened.blocks, opened.own = [*section.blocks, block], section.own + 1
         elif section.blocks:
             yield section

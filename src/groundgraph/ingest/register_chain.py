@@ -64,7 +64,7 @@ def _chunk(document: Document, text: str, start: int, position: int) -> Chunk:
     if start < 0:
         return Chunk(document, position, document.body_start, len(document.text), (), text, derived=True)
     part = next((part for part in document.parts if part.start <= start < part.end), Part(0, 0))
-    return chunk_of(document, part, position, start, start + len(text))
+    return chunk_of(document, part, position, (start, start + len(text)))
 
 
 # What the output of someone's own chain depends on, as far as its code shows.
