@@ -308,20 +308,13 @@ def _first_uses(text: str) -> list[int]:
         ("A [2-4]. B [4].", "A [1, 2, 3]. B [3].", [2, 3, 4]),
         ("A [9][2]. B ［1］【2】.", "A [1]. B [2][1].", [2, 1]),
         ("`[4]` A [4].", "`[4]` A [1].", [4]),
+        *((f"Both [2{dash}3].", "Both [1, 2].", [2, 3]) for dash in "-‐‑‒–—−"),
     ],
 )
 def test_surviving_labels_are_renumbered_by_first_use(text, renumbered, order):
     gate = LabelGate(range(1, 5), renumber=True)
     assert gate.feed(text, final=True) == renumbered
     assert gate.used == order
-
-
-@pytest.mark.covers("V1")
-@pytest.mark.parametrize("dash", "-‐‑‒–—−")
-def test_a_range_may_be_written_with_any_dash(dash):
-    gate = LabelGate(range(1, 4), renumber=True)
-    assert gate.feed(f"Both [2{dash}3].", final=True) == "Both [1, 2]."
-    assert gate.used == [2, 3]
 
 
 @pytest.mark.covers("fault 57")

@@ -84,43 +84,42 @@ def test_what_is_not_quoted_is_listed_only_where_it_is_wanted():
     assert draft["order"] == [1]
 
 
-@pytest.mark.covers("A13", "S7")
-def test_code_stands_between_fences_and_its_label_below_it():
-    evidence = [SourceResult("Set a timeout:\n\n    get(url[1], 5)\n\n", "a", "docs", "memory")]
-    text = compiled().structured(variables(evidence, "How do I set a timeout?"), "en")
-    assert text.endswith("> Set a timeout:\n> \n> ```\n> get(url[1], 5)\n> ```\n>\n> [1]\n> — a")
+VOLTS = "How many volts has pump 17?"
 
 
-@pytest.mark.covers("A13")
-def test_a_note_of_a_manual_is_shown_with_its_code_and_without_its_mark():
-    note = "!!! note\n    A timeout is given in seconds:\n\n    ```python\n    get(url,\n        timeout=5)\n    ```\n"
-    evidence = [SourceResult(f"Requests are sent at once.\n\n{note}", "a", "docs", "memory")]
-    text = compiled().structured(variables(evidence, "How is a timeout given?"), "en")
-    code = "> ```python\n> get(url,\n>     timeout=5)\n> ```\n"
-    assert text.endswith(f"> A timeout is given in seconds:\n> \n{code}>\n> [1]\n> — a")
-
-
-@pytest.mark.covers("A13", "K14")
+@pytest.mark.covers("A13", "K14", "S7")
 @pytest.mark.parametrize(
-    ("directive", "shown"),
+    ("marked", "question", "shown"),
     [
-        (".. warning::\n\n   The pump bites at 50 volts.", "> The pump bites at 50 volts. [1]"),
+        (
+            "Set a timeout:\n\n    get(url[1], 5)\n",
+            "How do I set a timeout?",
+            "> Set a timeout:\n> \n> ```\n> get(url[1], 5)\n> ```\n>\n> [1]",
+        ),
+        (
+            "!!! note\n    A timeout is given in seconds:\n\n    ```python\n    get(url,\n        timeout=5)\n    ```",
+            "How is a timeout given?",
+            "> A timeout is given in seconds:\n> \n> ```python\n> get(url,\n>     timeout=5)\n> ```\n>\n> [1]",
+        ),
+        (".. warning::\n\n   The pump bites at 50 volts.", VOLTS, "> The pump bites at 50 volts. [1]"),
         (
             ".. list-table:: Pumps\n   :header-rows: 1\n   :widths: 2 1\n\n   * - Pump\n     - Volts\n   * - pump 17\n"
             "     - 50",
+            VOLTS,
             "> * - Pump\n>   - Volts\n> * - pump 17\n>   - 50 [1]",
         ),
         (
             '.. csv-table:: Pumps\n   :header: "Pump", "Volts"\n\n   "pump 17", 50\n   "pump 18", 60',
+            VOLTS,
             '> ```\n> .. csv-table:: Pumps\n>    :header: "Pump", "Volts"\n> \n>    "pump 17", 50\n>    "pump 18", 60\n'
             "> ```\n>\n> [1]",
         ),
-        (".. code::\n\n   pump --volts 50", "> ```\n> pump --volts 50\n> ```\n>\n> [1]"),
+        (".. code::\n\n   pump --volts 50", VOLTS, "> ```\n> pump --volts 50\n> ```\n>\n> [1]"),
     ],
 )
-def test_a_directive_is_shown_without_its_mark_and_how_it_is_set(directive, shown):
-    evidence = [SourceResult(f"Requests are sent at once.\n\n{directive}\n", "a", "docs", "memory")]
-    text = compiled().structured(variables(evidence, "How many volts has pump 17?"), "en")
+def test_code_and_what_a_mark_sets_apart_are_shown_without_the_mark_and_how_it_is_set(marked, question, shown):
+    evidence = [SourceResult(f"Requests are sent at once.\n\n{marked}\n", "a", "docs", "memory")]
+    text = compiled().structured(variables(evidence, question), "en")
     assert text.endswith(f"{shown}\n> — a")
     assert ":header-rows:" not in text
 

@@ -86,22 +86,20 @@ def test_a_base_of_a_newer_version_fails(filled, tmp_path):
     assert "schema version 99" in next(c["message"] for c in ran.json["checks"] if c["state"] == "fail")
 
 
-def test_a_damaged_base_fails(filled, tmp_path):
-    (tmp_path / ".groundgraph" / "knowledge_base.sqlite").write_bytes(b"no database" * 500)
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("knowledge_base.sqlite", "knowledge base knowledge_base: "),
+        ("threads.sqlite", "checkpointer: The file {file} of the checkpointer or the store is not"),
+        ("evidence.sqlite", "store: The file {file} of the checkpointer or the store is not"),
+    ],
+)
+def test_a_file_that_is_no_database_fails(filled, tmp_path, name, told):
+    file = tmp_path / ".groundgraph" / name
+    file.write_bytes(b"no database" * 500)
     ran = filled("doctor")
     assert ran.code == 1
-    assert "fail  knowledge base knowledge_base: " in ran.out
-    assert "\n1 failure.\n" in ran.out
-
-
-@pytest.mark.parametrize(("file", "check"), [("threads.sqlite", "checkpointer"), ("evidence.sqlite", "store")])
-def test_a_file_of_conversations_that_is_no_database_fails(filled, tmp_path, file, check):
-    (tmp_path / ".groundgraph" / file).write_bytes(b"no database" * 500)
-    ran = filled("doctor")
-    assert ran.code == 1
-    assert (
-        f"fail  {check}: The file {tmp_path / '.groundgraph' / file} of the checkpointer or the store is not" in ran.out
-    )
+    assert f"fail  {told.format(file=file)}" in ran.out
     assert "\n1 failure.\n" in ran.out
 
 

@@ -259,19 +259,13 @@ def test_a_password_in_an_address_is_not_repeated(call):
     assert "hunter2" not in ran.out + ran.err
 
 
-@pytest.mark.covers("K1")
-def test_what_was_passed_over_is_told_beside_the_json(call, docs):
+@pytest.mark.covers("K1", "K5")
+def test_what_was_passed_over_and_which_chains_do_without_their_model_is_told_beside_the_json(call, docs, tmp_path):
     (docs / "photo.png").write_bytes(b"?")
-    ran = call("ingest", "docs", "--json")
-    assert ran.code == 0
-    assert "Passed over, being no documents: .png (1)" in ran.err
-
-
-@pytest.mark.covers("K5")
-def test_an_ingest_tells_which_chains_do_without_their_model(call, docs, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text("chains: {documents: {matching_text: questions}}\n")
     ran = call("ingest", "docs", "--json")
     assert ran.code == 0
+    assert "Passed over, being no documents: .png (1)" in ran.err
     assert "Notice: chains.documents.matching_text: 'questions' needs a model" in ran.err
 
 
