@@ -14,7 +14,7 @@ from groundgraph.cli.options import AsJson, ConfigFile, find_settings
 from groundgraph.cli.output import (
     DONE,
     DONE_WITH_FAILURES,
-    UNAVAILABLE,
+    code_of_parts,
     counted,
     note,
     on_terminal,
@@ -172,14 +172,8 @@ def sources(config: ConfigFile = None, as_json: AsJson = False) -> None:
         write_json({"sources": [source.to_dict() for source in probed]})
     else:
         show_sources(probed)
-    raise typer.Exit(_code(probed))
-
-
-def _code(probed: list[ProbedSource]) -> int:
-    silent = sum(not source.answers for source in probed)
-    if not silent:
-        return DONE
-    return DONE_WITH_FAILURES if silent < len(probed) else UNAVAILABLE
+    answered = sum(source.answers for source in probed)
+    raise typer.Exit(code_of_parts(len(probed) - answered, answered))
 
 
 def _row(source: ProbedSource) -> tuple[str, ...]:

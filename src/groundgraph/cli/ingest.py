@@ -118,19 +118,9 @@ def verify_base(config: Path | None, source: str | None, *, as_json: bool) -> in
         StorageLocked: another process is writing.
     """
     settings = find_settings(config).without_models()
-    from groundgraph.graph.knowledge_base_files import knowledge_base_file
+    from groundgraph.graph.knowledge_base_files import knowledge_base_file, store_of
 
-    base = knowledge_base_file(settings, source)
-    store: EmbeddedStore | WeaviateStore
-    if base.place is None:
-        from groundgraph.sources.knowledge_base.store import EmbeddedStore
-
-        store = EmbeddedStore(base.path)
-    else:
-        from groundgraph.graph.knowledge_base_files import weaviate_store
-
-        store = weaviate_store(settings, base)
-    found = asyncio.run(_verified(store))
+    found = asyncio.run(_verified(store_of(settings, knowledge_base_file(settings, source))))
     if as_json:
         write_json(asdict(found))
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from groundgraph.cli.options import AsJson, ConfigFile, find_settings
-from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, UNAVAILABLE, note, say, shortened, write_json
+from groundgraph.cli.output import code_of_parts, note, say, shortened, write_json
 
 if TYPE_CHECKING:
     from groundgraph.cli.matches import Matches
@@ -53,13 +53,7 @@ def inspect(
     shown = top_k or max(_MIN_SHOWN, 2 * settings.retrieval.top_k)
     matches = asyncio.run(find_matches(settings, query, shown, identity=chains == "identity"))
     _show(matches, as_json=as_json)
-    raise typer.Exit(_code(matches))
-
-
-def _code(matches: Matches) -> int:
-    if not matches.failed:
-        return DONE
-    return DONE_WITH_FAILURES if matches.answered else UNAVAILABLE
+    raise typer.Exit(code_of_parts(len(matches.failed), matches.answered))
 
 
 def _show(matches: Matches, *, as_json: bool) -> None:

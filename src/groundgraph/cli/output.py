@@ -62,6 +62,13 @@ def code_of(error: GroundGraphError | OSError) -> int:
     return WRONG_USE if isinstance(error, _WRONG_USE) else UNAVAILABLE
 
 
+def code_of_parts(failed: int, answered: int) -> int:
+    """The exit code of a command of whose parts so many failed and so many answered."""
+    if not failed:
+        return DONE
+    return DONE_WITH_FAILURES if answered else UNAVAILABLE
+
+
 class _FirstLines(logging.Handler):
     """Warnings of the package as lines for whoever sits at the terminal; a traceback is for the logs of a server."""
 

@@ -8,8 +8,9 @@ import socket
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any
@@ -187,31 +188,26 @@ def event(body: Mapping[str, Any], name: str = "") -> str:
     return f"{named}data: {json.dumps(body, ensure_ascii=False)}\n\n"
 
 
+@dataclass(eq=False)
 class WireStub:
-    """A running stub.
+    """A running stub; for its arguments see `openai_stub`.
 
     Attributes:
         requests: every request so far, in the order of arrival.
+        numbers: of the requests to come.
     """
 
-    def __init__(
-        self,
-        wire: Wire,
-        script: Script,
-        *,
-        api_key: str | None = None,
-        embeddings: Embeddings | None = None,
-        models: Sequence[str] = ("test-model",),
-        strict: bool = False,
-    ) -> None:
-        self.wire = wire
-        self.script = script
-        self.api_key = api_key
-        self.embeddings = embeddings
-        self.models = list(models)
-        self.strict = strict
-        self.requests: list[StubRequest] = []
-        self.numbers = count(1)
+    wire: Wire
+    script: Script
+    _: KW_ONLY
+    api_key: str | None = None
+    embeddings: Embeddings | None = None
+    models: Sequence[str] = ("test-model",)
+    strict: bool = False
+    requests: list[StubRequest] = field(default_factory=list, init=False)
+    numbers: Iterator[int] = field(default_factory=partial(count, 1), init=False)
+
+    def __post_init__(self) -> None:
         self._server = LocalServer(type("_BoundHandler", (_Handler,), {"stub": self}))
 
     @property
