@@ -81,14 +81,14 @@ async def _asked_again(settings: Settings, turns: list[MarkedTurn], *, quiet: bo
 
 async def _marked(settings: Settings) -> list[MarkedTurn]:
     """The marked turns, the oldest first; those whose record is gone are told and left out."""
-    from groundgraph.serve.kept_conversations import KeptThreads
+    from groundgraph.serve.kept_conversations import marked_turns
 
     if is_missing(settings, settings.checkpointer) or is_missing(settings, settings.store):
         return []
     async with open_kept(settings, reads=True) as graph:
         assert graph.store is not None
         found = []
-        for path in await KeptThreads(graph.store).marked():
+        for path in await marked_turns(graph.store):
             try:
                 found.append(await _turn(graph, path))
             except EvidenceMissing as error:

@@ -33,16 +33,16 @@ class GraphConversations(KeptConversations):
         if graph.store is None or not graph.resources.settings.store_provenance:
             raise ConfigurationError([Problem("store_provenance", "a page shows turns from their records: set it")])
         super().__init__()
-        self.graph = graph
-        self._kept = KeptThreads(graph.store, settings_hash(graph.resources.settings))
+        self.graph, self._store = graph, graph.store
+        self._settings = settings_hash(graph.resources.settings)
 
     @override
     def kept(self, user: User) -> KeptThreads:
-        return self._kept
+        return KeptThreads(self._store, user, self._settings)
 
     @override
     async def start(self, user: User, title: str) -> Thread:
-        return await self._kept.start(user, title)
+        return await self.kept(user).start(title)
 
     @override
     async def run(self, run: Run, heard: Heard) -> AsyncGenerator[Event]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
-from langgraph.store.base import BaseStore, Item, PutOp
+from langgraph.store.base import BaseStore, PutOp
 
 from groundgraph.answers.provenance import conversation_namespace
 from groundgraph.core.characters import clean_text
@@ -55,115 +55,108 @@ def own_name(user: User, thread: str) -> str:
 
 
 class KeptThreads:
-    """What the store holds of conversations, beside the records of their turns.
+    """What the store holds of the conversations of a user, beside the records of their turns.
 
     Args:
         store: of the graph.
+        user: whose conversations these are.
         settings: the `settings_hash` of the graph, which is kept with each turn; empty for none.
     """
 
-    def __init__(self, store: BaseStore, settings: str = "") -> None:
+    def __init__(self, store: BaseStore, user: User, settings: str = "") -> None:
         self._store = store
+        self._user = user
         self._settings = settings
 
-    async def threads(self, user: User) -> list[Thread]:
+    async def threads(self) -> list[Thread]:
         """See `Conversations.threads`."""
-        known, lasts = [await self._found(_ALL, kind=kind, owner=user.identity) for kind in (_HEAD, _LAST)]
+        known, lasts = [await self._found(_ALL, kind=kind) for kind in (_HEAD, _LAST)]
         asked = {last["thread"]: last["at"] for last in lasts}
         listed = [Thread(head["id"], head["title"], asked.get(head["id"], head["at"])) for head in known]
         return sorted(listed, key=lambda thread: thread.at, reverse=True)
 
-    async def start(self, user: User, title: str, thread_id: str = "") -> Thread:
+    async def start(self, title: str, thread_id: str = "") -> Thread:
         """See `Conversations.start`; under an id that is there already, where one is given."""
         shown = preview(" ".join(clean_text(title).split()), TITLE_CHARS)
         thread = Thread(thread_id or secrets.token_hex(8), shown, time.time())
-        await self._write(user, thread.id, _HEAD, {"kind": _HEAD, "owner": user.identity, **vars(thread)})
+        await self._write(thread.id, _HEAD, {"kind": _HEAD, **vars(thread)})
         return thread
 
-    async def head(self, user: User, thread: str) -> dict[str, Any]:
+    async def head(self, thread: str) -> dict[str, Any]:
         """What is kept of a thread itself.
 
         Raises:
             NotFound: there is none.
         """
-        return await self._read(user, thread, _HEAD)
+        return await self._read(thread, _HEAD)
 
-    async def turns(self, user: User, thread: str) -> list[KeptTurn]:
+    async def turns(self, thread: str) -> list[KeptTurn]:
         """See `Conversations.turns`."""
-        await self.head(user, thread)
-        return [_turn(value) for value in await self.nodes(user, thread)]
+        await self.head(thread)
+        return [_turn(value) for value in await self.nodes(thread)]
 
-    async def nodes(self, user: User, thread: str) -> list[dict[str, Any]]:
+    async def nodes(self, thread: str) -> list[dict[str, Any]]:
         """The turns of a thread as they are kept, the oldest first."""
-        space = conversation_namespace(own_name(user, thread))
-        found = await self._found(space, kind="turn", owner=user.identity, thread=thread)
+        found = await self._found(self._space(thread), kind="turn", thread=thread)
         return sorted(found, key=lambda value: value["at"])
 
-    async def begin(self, user: User, thread: str, parent: str, question: str) -> str:
+    async def begin(self, thread: str, parent: str, question: str) -> str:
         """A turn that begins; its id."""
         turn, at = secrets.token_hex(6), time.time()
-        value = {"kind": "turn", "owner": user.identity, "thread": thread, "id": turn, "parent": parent}
+        value = {"kind": "turn", "thread": thread, "id": turn, "parent": parent}
         kept = {"question": clean_text(question), "at": at, "settings": self._settings}
         # The head stays as it is: written anew, it would bring back a thread that was deleted meanwhile.
-        await self._write(user, thread, _LAST, {"kind": _LAST, "owner": user.identity, "thread": thread, "at": at})
-        await self._write(user, thread, turn, {**value, **kept})
+        await self._write(thread, _LAST, {"kind": _LAST, "thread": thread, "at": at})
+        await self._write(thread, turn, {**value, **kept})
         return turn
 
-    async def change(self, user: User, thread: str, turn: str, **values: Any) -> None:
+    async def change(self, thread: str, turn: str, **values: Any) -> None:
         """Keep more about a turn."""
-        await self._write(user, thread, turn, {**await self.node(user, thread, turn), **values})
+        await self._write(thread, turn, {**await self.node(thread, turn), **values})
 
-    async def node(self, user: User, thread: str, turn: str) -> dict[str, Any]:
+    async def node(self, thread: str, turn: str) -> dict[str, Any]:
         """A turn as it is kept.
 
         Raises:
             NotFound: there is none.
         """
-        value = await self._read(user, thread, turn)
+        value = await self._read(thread, turn)
         if value["kind"] != "turn":
             raise NotFound("There is no such turn.")
         return value
 
-    async def find(self, user: User, said: str) -> tuple[str, str] | None:
+    async def find(self, said: str) -> tuple[str, str] | None:
         """See `Conversations.find`."""
-        found = await self._found(_ALL, kind="turn", owner=user.identity, said=said)
+        found = await self._found(_ALL, kind="turn", said=said)
         # The same may have been said in several conversations.
         last = max(found, key=lambda value: value["at"], default=None)
         return (last["thread"], last["id"]) if last else None
 
-    async def keep_record(self, user: User, thread: str, turn: str, record: Mapping[str, Any]) -> None:
+    async def keep_record(self, thread: str, turn: str, record: Mapping[str, Any]) -> None:
         """Keep the record of a turn beside it."""
-        await self._write(user, thread, f"{turn}-record", {"kind": "record", "owner": user.identity, "record": record})
+        await self._write(thread, f"{turn}-record", {"kind": "record", "record": record})
 
-    async def record(self, user: User, thread: str, turn: str) -> dict[str, Any]:
+    async def record(self, thread: str, turn: str) -> dict[str, Any]:
         """What `keep_record` kept.
 
         Raises:
             NotFound: there is none.
         """
-        found: dict[str, Any] = (await self._read(user, thread, f"{turn}-record"))["record"]
+        found: dict[str, Any] = (await self._read(thread, f"{turn}-record"))["record"]
         return found
 
-    async def forget(self, user: User, thread: str) -> None:
+    async def forget(self, thread: str) -> None:
         """Remove everything that is kept of a thread."""
-        space = conversation_namespace(own_name(user, thread))
+        space = self._space(thread)
         keys = [item.key async for item in items_below(self._store, space) if item.namespace == space]
         await run_batch(self._store, [PutOp(space, key, None) for key in keys])
 
-    async def marked(self) -> list[list[dict[str, Any]]]:
-        """Every turn of anybody that was marked, the oldest first, each behind the turns that it follows; with
-        `graph_thread`, what the graph calls its thread."""
-        kept = [item.value async for item in items_below(self._store, _ALL) if item.value["kind"] == "turn"]
-        by_id = {(value["owner"], value["thread"], value["id"]): value for value in kept}
-        marked = sorted((value for value in kept if value.get("mark") and "record" in value), key=lambda v: v["at"])
-        return [_path(by_id, value) for value in marked]
-
     async def _found(self, space: tuple[str, ...], **wanted: str) -> list[dict[str, Any]]:
-        """What is kept below a namespace and holds these values. A store gives so many at once; what was written
-        meanwhile moves the others, and one may come twice."""
+        """What is kept of the user below a namespace and holds these values. A store gives so many at once; what was
+        written meanwhile moves the others, and one may come twice."""
         found: dict[Any, dict[str, Any]] = {}
-        offset = 0
-        while page := await self._store.asearch(space, filter=wanted, limit=_PAGE, offset=offset):
+        own, offset = {**wanted, "owner": self._user.identity}, 0
+        while page := await self._store.asearch(space, filter=own, limit=_PAGE, offset=offset):
             # Some stores take a prefix by its characters.
             below = [item for item in page if item.namespace[: len(space)] == space]
             found |= {(item.namespace, item.key): item.value for item in below}
@@ -172,17 +165,27 @@ class KeptThreads:
             offset += len(page)
         return list(found.values())
 
-    async def _read(self, user: User, thread: str, key: str) -> dict[str, Any]:
-        item: Item | None = None
-        if _ID.fullmatch(key):
-            item = await self._store.aget(conversation_namespace(own_name(user, thread)), key)
-        if item is None or item.value.get("owner") != user.identity:
+    async def _read(self, thread: str, key: str) -> dict[str, Any]:
+        item = await self._store.aget(self._space(thread), key) if _ID.fullmatch(key) else None
+        if item is None or item.value.get("owner") != self._user.identity:
             raise NotFound("There is no such conversation, or no such turn in it.")
         return item.value
 
-    async def _write(self, user: User, thread: str, key: str, value: Mapping[str, Any]) -> None:
-        space = conversation_namespace(own_name(user, thread))
-        await run_batch(self._store, [PutOp(space, key, dict(value), index=False)])
+    async def _write(self, thread: str, key: str, value: Mapping[str, Any]) -> None:
+        kept = {**value, "owner": self._user.identity}
+        await run_batch(self._store, [PutOp(self._space(thread), key, kept, index=False)])
+
+    def _space(self, thread: str) -> tuple[str, ...]:
+        return conversation_namespace(own_name(self._user, thread))
+
+
+async def marked_turns(store: BaseStore) -> list[list[dict[str, Any]]]:
+    """Every turn of anybody that was marked, the oldest first, each behind the turns that it follows; with
+    `graph_thread`, what the graph calls its thread."""
+    kept = [item.value async for item in items_below(store, _ALL) if item.value["kind"] == "turn"]
+    by_id = {(value["owner"], value["thread"], value["id"]): value for value in kept}
+    marked = sorted((value for value in kept if value.get("mark") and "record" in value), key=lambda v: v["at"])
+    return [_path(by_id, value) for value in marked]
 
 
 def _path(by_id: Mapping[Any, Mapping[str, Any]], value: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -311,34 +314,34 @@ class KeptConversations(ABC):
 
     async def threads(self, user: User) -> list[Thread]:
         """See `Conversations`."""
-        return await self.kept(user).threads(user)
+        return await self.kept(user).threads()
 
     async def turns(self, user: User, thread: str) -> list[KeptTurn]:
         """See `Conversations`."""
         # One that ends while they are read is in them without its outcome: it was under way.
         before = frozenset(self._running)
-        found = await self.kept(user).turns(user, thread)
+        found = await self.kept(user).turns(thread)
         return [replace(turn, running=turn.id in before | self._running) for turn in found]
 
     async def find(self, user: User, said: str) -> tuple[str, str] | None:
         """See `Conversations`."""
-        return await self.kept(user).find(user, said)
+        return await self.kept(user).find(said)
 
     async def delete(self, user: User, thread: str) -> None:
         """See `Conversations`."""
-        await self.kept(user).head(user, thread)
+        await self.kept(user).head(thread)
         await self.forget(user, thread)
 
     async def mark(self, user: User, thread: str, turn: str, mark: Mapping[str, str]) -> None:
         """See `Conversations`."""
         kept = self.kept(user)
-        await kept.node(user, thread, turn)
+        await kept.node(thread, turn)
         async with self._undeleted(user, thread):
-            await kept.change(user, thread, turn, mark=dict(mark))
+            await kept.change(thread, turn, mark=dict(mark))
 
     async def record(self, user: User, thread: str, turn: str) -> dict[str, Any]:
         """See `Conversations`."""
-        node = await self.kept(user).node(user, thread, turn)
+        node = await self.kept(user).node(thread, turn)
         if "record" not in node:
             raise NotFound("This turn was interrupted, so there is no answer.")
         try:
@@ -349,9 +352,9 @@ class KeptConversations(ABC):
     async def ask(self, user: User, thread: str, asked: Asked) -> AsyncGenerator[Event]:
         """See `Conversations`."""
         kept = self.kept(user)
-        await kept.head(user, thread)
+        await kept.head(thread)
         async with self._placed(user, thread, asked.parent) as (point, before), self._undeleted(user, thread):
-            turn = await kept.begin(user, thread, asked.parent, asked.question)
+            turn = await kept.begin(thread, asked.parent, asked.question)
             said = [*asked.history, ("user", asked.question)]
             messages = tuple({"role": role, "content": text} for role, text in said)
             # Where a first question begins anew, so does the next.
@@ -363,7 +366,7 @@ class KeptConversations(ABC):
 
     async def decide(self, user: User, thread: str, turn: str, decision: Mapping[str, Any]) -> AsyncGenerator[Event]:
         """See `Conversations`."""
-        node = await self.kept(user).node(user, thread, turn)
+        node = await self.kept(user).node(thread, turn)
         if node.get("asked") is None:
             raise NotFound("Nobody has to decide about this answer.")
         _, before = await self._place(user, thread, node["parent"])
@@ -408,7 +411,7 @@ class KeptConversations(ABC):
 
     async def _forget_deleted(self, user: User, thread: str) -> None:
         try:
-            await self.kept(user).head(user, thread)
+            await self.kept(user).head(thread)
         except NotFound:
             await self.forget(user, thread)
 
@@ -416,13 +419,13 @@ class KeptConversations(ABC):
         """Keeps how a run ended, and tells it."""
         kept = self.kept(user)
         if heard.waits is not None:
-            await kept.change(user, thread, turn, **heard.points, asked=dict(heard.waits))
+            await kept.change(thread, turn, **heard.points, asked=dict(heard.waits))
             return {"waits": turn, "asked": heard.waits}
         record = heard.output["provenance"]
         said = said_by(before, record["question"], answer_shown(record))
         await self.keep_record(user, thread, turn, record)
         told = {"record": record["turn_id"], "outcome": record["outcome"], "said": said, "asked": None}
-        await kept.change(user, thread, turn, **heard.points, **told)
+        await kept.change(thread, turn, **heard.points, **told)
         return {"ended": turn, "record": record}
 
     async def _place(self, user: User, thread: str, parent: str) -> tuple[str, str]:
@@ -431,14 +434,14 @@ class KeptConversations(ABC):
         if parent:
             # It may end while it is read, and not stand there as ended yet.
             running = parent in self._running
-            node = await kept.node(user, thread, parent)
+            node = await kept.node(thread, parent)
             if "said" not in node:
                 if running or parent in self._running:
                     raise ThreadBusy(_UNDER_WAY)
                 waits = node.get("asked") is not None
                 raise NotFound(_UNDECIDED if waits else "The turn before was interrupted. Ask its question again.")
             return await self._kept_point(user, thread, node["after"]), node["said"]
-        nodes = await kept.nodes(user, thread)
+        nodes = await kept.nodes(thread)
         begun = [node["before"] for node in nodes if node.get("before")]
         # A first question that was changed: the conversation begins anew where it began.
         if begun:

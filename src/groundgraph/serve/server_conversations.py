@@ -137,7 +137,7 @@ class ServerConversations(KeptConversations):
     def kept(self, user: User) -> KeptThreads:
         # A label of a namespace must be there, and must not hold a full stop.
         own = quote(user.identity, safe="@+ ").replace(".", "%2E") or _EVERYBODY
-        return KeptThreads(ServerStore(self._connect(user), ("users", own)), self._settings)
+        return KeptThreads(ServerStore(self._connect(user), ("users", own)), user, self._settings)
 
     @override
     async def assistants(self, user: User) -> Mapping[str, str]:
@@ -149,7 +149,7 @@ class ServerConversations(KeptConversations):
     async def start(self, user: User, title: str) -> Thread:
         with told_as_ours():
             thread = await self._connect(user).threads.create()
-            return await self.kept(user).start(user, title, str(thread["thread_id"]))
+            return await self.kept(user).start(title, str(thread["thread_id"]))
 
     @override
     async def run(self, run: Run, heard: Heard) -> AsyncGenerator[Event]:
@@ -191,12 +191,12 @@ class ServerConversations(KeptConversations):
     @override
     async def keep_record(self, user: User, thread: str, turn: str, record: Mapping[str, Any]) -> None:
         with told_as_ours():
-            await self.kept(user).keep_record(user, thread, turn, record)
+            await self.kept(user).keep_record(thread, turn, record)
 
     @override
     async def recorded(self, user: User, thread: str, node: Mapping[str, Any]) -> dict[str, Any]:
         with told_as_ours():
-            return await self.kept(user).record(user, thread, node["id"])
+            return await self.kept(user).record(thread, node["id"])
 
     @override
     async def forget(self, user: User, thread: str) -> None:
@@ -206,7 +206,7 @@ class ServerConversations(KeptConversations):
             with suppress(NotFound), told_as_ours():
                 await _end_runs(client, thread)
                 await client.threads.delete(thread)
-            await self.kept(user).forget(user, thread)
+            await self.kept(user).forget(thread)
 
 
 async def _end_runs(client: LangGraphClient, thread: str) -> None:
