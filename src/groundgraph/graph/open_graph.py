@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -84,11 +85,11 @@ async def server_problems(settings: Settings) -> dict[str, str]:
     text where it can; nothing is left there."""
     found = {}
     async with AsyncExitStack() as stack:
-        server = _Server(stack)
+        storage = _Storage(stack, settings)
         for key, kept in (("checkpointer", settings.checkpointer), ("store", settings.store)):
             if kept.type == "postgres":
                 try:
-                    await server.storage(key).probe(kept.url, key)
+                    await storage.postgres(key).probe(kept.url, key)
                     found[key] = ""
                 except GroundGraphError as error:
                     found[key] = str(error)
@@ -98,28 +99,74 @@ async def server_problems(settings: Settings) -> dict[str, str]:
 @asynccontextmanager
 async def _opened(loaded: Settings, parts: Parts, *, reads: bool = False) -> AsyncIterator[TurnGraph[TurnOutput]]:
     async with AsyncExitStack() as stack:
-        server = _Server(stack)
-        saver = await _open_saver(stack, server, loaded, reads=reads)
-        store = await _open_store(stack, server, loaded, reads=reads)
-        graph = turn_graph(loaded, checkpointer=saver, store=store, **parts)
+        storage = _Storage(stack, loaded, reads)
+        graph = turn_graph(loaded, checkpointer=await storage.saver(), store=await storage.store(), **parts)
         stack.push_async_callback(graph.resources.close)
         yield graph
 
 
-class _Server:
-    """PostgreSQL's storage, loaded and opened when it is first asked for."""
+@dataclass
+class _Storage:
+    """Where conversations and records are kept, opened on `stack`; what only `reads` may open files that cannot be
+    written."""
 
-    def __init__(self, stack: AsyncExitStack) -> None:
-        self._stack = stack
-        self._storage: Any = None
+    stack: AsyncExitStack
+    settings: Settings
+    reads: bool = False
+    _postgres: Any = field(default=None, init=False)
 
-    def storage(self, key: str) -> Any:
+    def postgres(self, key: str) -> Any:
+        """PostgreSQL's, loaded when it is first asked for; `key` is the section that names it."""
         if find_spec("psycopg_pool") is None or find_spec("langgraph.checkpoint.postgres") is None:
             raise ConfigurationError([Problem(f"{key}.type", 'needs: pip install "groundgraph[postgres]"')])
         from groundgraph.storage.postgres_storage import PostgresStorage
 
-        self._storage = self._storage or PostgresStorage(self._stack)
-        return self._storage
+        self._postgres = self._postgres or PostgresStorage(self.stack)
+        return self._postgres
+
+    async def saver(self) -> Any:
+        """The checkpointer."""
+        kept = self.settings.checkpointer
+        if kept.type == "memory":
+            return InMemorySaver(serde=CheckpointSerializer())
+        if kept.type == "postgres":
+            return await self.postgres("checkpointer").saver(kept.url, kept.pool_size)
+        from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+        connection, _ = await self._sqlite(kept.path)
+        return AsyncSqliteSaver(connection, serde=CheckpointSerializer())
+
+    async def store(self) -> BaseStore:
+        """The store."""
+        kept = self.settings.store
+        if kept.type == "memory":
+            from langgraph.store.memory import InMemoryStore
+
+            return InMemoryStore()
+        if kept.type == "postgres":
+            opened: BaseStore = await self.postgres("store").store(kept.url, kept.pool_size)
+            return opened
+        from groundgraph.storage.sqlite_saver import SqliteStore
+
+        connection, path = await self._sqlite(kept.path, isolation_level=None)
+        await connection.execute("PRAGMA synchronous=NORMAL")
+        store = await self.stack.enter_async_context(SqliteStore(connection, path))
+        # Another process may be taking the same steps of the same new file; afterwards there are none left.
+        try:
+            await with_retries(store.setup, _may_be_a_race, stop=stop_after_delay(_LOCK_TIMEOUT), wait=wait_fixed(0.05))
+        except sqlite3.Error as error:
+            told = sqlite_error(error, path)
+            raise told or error from error
+        return store
+
+    async def _sqlite(self, file: Path, **options: Any) -> tuple[Any, str]:
+        """A connection to a `file` of the settings, and what the file is called there."""
+        import aiosqlite
+
+        path = await run_blocking(partial(_prepared, reads=self.reads), self.settings.at(file))
+        connection = await self.stack.enter_async_context(aiosqlite.connect(path, uri=True, **options))
+        await connection.execute(_OVERWRITE)
+        return connection, path
 
 
 def _prepared(path: Path, *, reads: bool) -> str:
@@ -142,48 +189,6 @@ def _prepared(path: Path, *, reads: bool) -> str:
             "this one."
         ) from error
     return str(path)
-
-
-async def _open_saver(stack: AsyncExitStack, server: _Server, settings: Settings, *, reads: bool) -> Any:
-    saver = settings.checkpointer
-    if saver.type == "memory":
-        return InMemorySaver(serde=CheckpointSerializer())
-    if saver.type == "postgres":
-        return await server.storage("checkpointer").saver(saver.url, saver.pool_size)
-    import aiosqlite
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-
-    path = await run_blocking(partial(_prepared, reads=reads), settings.at(saver.path))
-    connection = await stack.enter_async_context(aiosqlite.connect(path, uri=True))
-    await connection.execute(_OVERWRITE)
-    return AsyncSqliteSaver(connection, serde=CheckpointSerializer())
-
-
-async def _open_store(stack: AsyncExitStack, server: _Server, settings: Settings, *, reads: bool) -> BaseStore:
-    saver = settings.store
-    if saver.type == "memory":
-        from langgraph.store.memory import InMemoryStore
-
-        return InMemoryStore()
-    if saver.type == "postgres":
-        opened: BaseStore = await server.storage("store").store(saver.url, saver.pool_size)
-        return opened
-    import aiosqlite
-
-    from groundgraph.storage.sqlite_saver import SqliteStore
-
-    path = await run_blocking(partial(_prepared, reads=reads), settings.at(saver.path))
-    connection = await stack.enter_async_context(aiosqlite.connect(path, isolation_level=None, uri=True))
-    await connection.execute("PRAGMA synchronous=NORMAL")
-    await connection.execute(_OVERWRITE)
-    store = await stack.enter_async_context(SqliteStore(connection, path))
-    # Another process may be taking the same steps of the same new file; afterwards there are none left.
-    try:
-        await with_retries(store.setup, _may_be_a_race, stop=stop_after_delay(_LOCK_TIMEOUT), wait=wait_fixed(0.05))
-    except sqlite3.Error as error:
-        told = sqlite_error(error, path)
-        raise told or error from error
-    return store
 
 
 def _may_be_a_race(error: BaseException) -> bool:
