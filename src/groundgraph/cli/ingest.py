@@ -118,9 +118,11 @@ def verify_base(config: Path | None, source: str | None, *, as_json: bool) -> in
         StorageLocked: another process is writing.
     """
     settings = find_settings(config).without_models()
-    from groundgraph.graph.knowledge_base_files import knowledge_base_file, store_of
+    from groundgraph.graph.knowledge_base_files import knowledge_base_file, weaviate_store
+    from groundgraph.sources.knowledge_base import EmbeddedStore
 
-    found = asyncio.run(_verified(store_of(settings, knowledge_base_file(settings, source))))
+    base = knowledge_base_file(settings, source)
+    found = asyncio.run(_verified(EmbeddedStore(base.path) if base.place is None else weaviate_store(settings, base)))
     if as_json:
         write_json(asdict(found))
     else:

@@ -22,7 +22,7 @@ from groundgraph.core.knowledge_store import (
 )
 from groundgraph.core.secret_mask import know_secrets
 from groundgraph.graph.configured_models import configured_embedder
-from groundgraph.graph.knowledge_base_files import KnowledgeBaseFile, base_fields, knowledge_base_file, store_of
+from groundgraph.graph.knowledge_base_files import KnowledgeBaseFile, base_fields, knowledge_base_file, weaviate_store
 from groundgraph.graph.parts import Models, check_given
 from groundgraph.graph.resources import configured_models
 from groundgraph.ingest.builtin_chains import check_chains, ingest_chains
@@ -35,6 +35,7 @@ from groundgraph.resilience.blocking import run_blocking
 from groundgraph.settings.knowledge_base import KindChains, KnowledgeBaseSettings, ReaderSettings
 from groundgraph.settings.load_settings import GivenSettings, settings_of
 from groundgraph.settings.settings import Settings
+from groundgraph.sources.knowledge_base.store import EmbeddedStore
 
 # The store of a knowledge base, shared by the runs of one graph: open while one of them needs it.
 
@@ -236,4 +237,6 @@ def _store(settings: Settings, file: KnowledgeBaseFile | None, passed: Knowledge
         return SharedStore(lambda: passed, keep=True)
     if file is None:
         raise ValueError("a store needs a file")
-    return SharedStore(lambda: store_of(settings, file), None if file.place else file.path)
+    if file.place is not None:
+        return SharedStore(lambda: weaviate_store(settings, file))
+    return SharedStore(lambda: EmbeddedStore(file.path), file.path)

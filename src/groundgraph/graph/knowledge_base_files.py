@@ -226,11 +226,6 @@ def weaviate_store(
     return WeaviateStore(place_of(base), fields=fields, shard=shard, connection=connection)
 
 
-def store_of(settings: Settings, base: KnowledgeBaseFile) -> EmbeddedStore | WeaviateStore:
-    """The store of `base`, one of the knowledge bases of `settings`, wherever it is."""
-    return EmbeddedStore(base.path) if base.place is None else weaviate_store(settings, base)
-
-
 # An embedded knowledge base into another store, as it is: nothing is loaded, cut or embedded again.
 
 # Of one batch; what is lost when the process is killed.
