@@ -194,6 +194,9 @@ def _refers_only(text: str) -> bool:
 # A role of reStructuredText, and a link with its address.
 _ROLE = re.compile(r"(?<![\w`:]):([A-Za-z][\w.+-]{0,30}(?::[A-Za-z][\w.+-]{0,30}){0,2}):`([^`\n]{1,300})`(?!`)")
 _LINK = re.compile(r"(?<![\w`:])`([^`<>\n]{1,300}) <([^<>`\s]{1,500})>`__?(?!\w)")
+# A link whose address stands elsewhere; in Markdown code at the end of what is emphasised.
+_NAMED_LINK = re.compile(r"(?<![\w`:\\])`([^`<>\n]{1,300})`__?(?!\w)")
+_EMPHASIS = re.compile(r"(?<![\w`_])_(?=[^\s_])")
 _TARGET = re.compile(r" ?<[^<>]{1,300}>\Z")
 # Roles whose text is words, and those that name a document by its number; of all others it is code.
 _OF_WORDS = frozenset(["ref", "doc", "term", "numref", "any", "abbr", "sup", "sub", "kbd", "guilabel", "menuselection"])
@@ -202,7 +205,10 @@ _OF_NUMBERS = frozenset(["pep", "rfc"])
 
 def in_markdown_words(line: str) -> str:
     """A line of reStructuredText with its roles and links as Markdown says them: ":ref:`Calls <calls>`" as "Calls"."""
-    return _LINK.sub(r"[\1](\2)", _ROLE.sub(_of_role, line)) if "`" in line else line
+    if "`" not in line:
+        return line
+    said = _LINK.sub(r"[\1](\2)", _ROLE.sub(_of_role, line))
+    return said if _EMPHASIS.search(line) else _NAMED_LINK.sub(r"\1", said)
 
 
 def _of_role(found: re.Match[str]) -> str:
