@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from growth import cpu_seconds
 
+from groundgraph.text.numbers import only_days_differ
 from groundgraph.text.quantities import quantities, with_days_otherwise
 
 
@@ -33,6 +34,9 @@ def test_a_day_may_have_a_full_stop_behind_it(text, day):
         ("Who came on 2012/07/04?", "en", ["Who came on 4 july 2012?"]),
         ("Wer kam am 24.7.2012?", "de", ["Wer kam am 2012-07-24?", "Wer kam am 24 juli 2012?"]),
         ("Кто пришёл 4 июля 2012 года?", "ru", ["Кто пришёл 2012-07-04 года?", "Кто пришёл 4 июль 2012 года?"]),
+        # A language without names of months.
+        ("Chi era qui il 2012/07/04?", "it", []),
+        ("Chi era qui il 24.7.2012?", "it", ["Chi era qui il 2012-07-24?"]),
         # Which of two days, no year, no day, and a log.
         ("Who came on 04/07/2012?", "en", []),
         ("Who came on July 4?", "en", []),
@@ -43,6 +47,23 @@ def test_a_day_may_have_a_full_stop_behind_it(text, day):
 )
 def test_a_day_is_written_otherwise(question, language, otherwise):
     assert with_days_otherwise(question, language) == otherwise
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Who came on July 4, 2012?", "Who came on 2012-07-04?", True),
+        ("Wer kam am 4.7.2012?", "Wer kam am 4 juli 2012?", True),
+        # Another day, another thing, another question, and the same words.
+        ("Who came on July 4, 2012?", "Who came on 2012-07-05?", False),
+        ("Is pump 17, pump 99 on?", "Is pump 17 on?", False),
+        ("Who came on July 4, 2012?", "Who left on 2012-07-04?", False),
+        ("Who came on July 4, 2012?", "Who came on July 4, 2012?", False),
+        ("9" * 5000, "0" + "9" * 5000, True),
+    ],
+)
+def test_wordings_that_differ_in_their_days_alone_are_told(one, other, same):
+    assert only_days_differ(one, other) is same
 
 
 def test_a_number_behind_the_marks_of_an_item_is_one():

@@ -572,6 +572,7 @@ def test_a_sentence_that_goes_on_on_the_next_page_ends_no_quote_and_is_none(belo
         ("It is a :py:class:`~plant.halls.Pump`, not a :class:`!Valve`.", "It is a `Pump`, not a `Valve`."),
         ("By :rfc:`2045` and :pep:`8`.", "By RFC 2045 and PEP 8."),
         ("By `the maker <https://example.org/a_b>`_ of it.", "By [the maker](https://example.org/a_b) of it."),
+        ("See `the valves <valves_>`_ and `this <javascript:alert(1)>`_.", "See the valves and this."),
         ("See `Why is it cold?`_, `valves`__ (or `pumps`_).", "See Why is it cold?, valves (or pumps)."),
         # In Markdown code alone, emphasis, a name with colons.
         ("Use `a:b:` and `c`, _as `d`_, at 10:20:`30`.", None),

@@ -191,7 +191,7 @@ def _refers_only(text: str) -> bool:
     return count > 0 and sum(any(map(str.isalnum, word)) for word in rest.split()) <= _WORDS_OF_REFERENCE
 
 
-# A role of reStructuredText, and a link with its address.
+# A role of reStructuredText, and a link with its address; what leads nowhere on the web is shown as its words.
 _ROLE = re.compile(r"(?<![\w`:]):([A-Za-z][\w.+-]{0,30}(?::[A-Za-z][\w.+-]{0,30}){0,2}):`([^`\n]{1,300})`(?!`)")
 _LINK = re.compile(r"(?<![\w`:])`([^`<>\n]{1,300}) <([^<>`\s]{1,500})>`__?(?!\w)")
 # A link whose address stands elsewhere; in Markdown code at the end of what is emphasised.
@@ -207,8 +207,13 @@ def in_markdown_words(line: str) -> str:
     """A line of reStructuredText with its roles and links as Markdown says them: ":ref:`Calls <calls>`" as "Calls"."""
     if "`" not in line:
         return line
-    said = _LINK.sub(r"[\1](\2)", _ROLE.sub(_of_role, line))
+    said = _LINK.sub(_of_link, _ROLE.sub(_of_role, line))
     return said if _EMPHASIS.search(line) else _NAMED_LINK.sub(r"\1", said)
+
+
+def _of_link(found: re.Match[str]) -> str:
+    said, address = found.groups()
+    return f"[{said}]({address})" if address.startswith(("https://", "http://")) else said
 
 
 def _of_role(found: re.Match[str]) -> str:

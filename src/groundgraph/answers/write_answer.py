@@ -422,9 +422,8 @@ def _abstained(task: Assignment, written: Written, templates: AnswerTemplates, n
     else:
         # A template of the user's would take the evidence for an answer.
         doubtful: Ranking = {**task.ranking, "doubt": [], "doubted": None}
-        draft = structured_draft(
-            templates.built_in(), task.variables(templates.built_in(), listed=False), language, doubtful
-        )
+        built_in = templates.built_in()
+        draft = structured_draft(built_in, task.variables(built_in, listed=False), language, doubtful)
         draft["notes"] = [told, *notes]
     return {**draft, "outcome": "insufficient"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -118,9 +118,14 @@ def month_of(word: str) -> int | None:
 
 
 def only_days_differ(one: str, other: str) -> bool:
-    """Whether two wordings of a question write its days otherwise, and differ in nothing else."""
-    differing = frozenset(words(one)) ^ frozenset(words(other))
-    return bool(differing) and all(word.isdecimal() or month_of(word) for word in differing)
+    """Whether two wordings of a question write its days otherwise, "4 July" and "07-04", and differ in nothing else."""
+    said, other_said = frozenset(words(one)), frozenset(words(other))
+    return said != other_said and _in_numbers(said - other_said) == _in_numbers(other_said - said)
+
+
+def _in_numbers(said: Iterable[str]) -> frozenset[str]:
+    """The words that are `said`, a month by its number and a number without zeros before it."""
+    return frozenset(word.lstrip("0") if word.isdecimal() else str(month_of(word) or word) for word in said)
 
 
 def holds_number(text: str) -> bool:

@@ -237,7 +237,8 @@ def with_days_otherwise(question: str, language: str) -> list[str]:
     in_tables = in_texts = question
     for day in days:
         in_tables = in_tables.replace(day.text, f"{day.year}-{day.month:02}-{day.day:02}")
-        in_texts = in_texts.replace(day.text, f"{day.day} {names[day.month - 1]} {day.year}")
+        # A language may be without names for them.
+        in_texts = in_texts.replace(day.text, f"{day.day} {names[day.month - 1]} {day.year}") if names else in_texts
     asked = frozenset(words(question))
     return [told for told in (in_tables, in_texts) if frozenset(words(told)) != asked]
 
